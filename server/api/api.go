@@ -1,0 +1,174 @@
+// Package api is the vocabulary that server and clients share: the requests and
+// answers of the wire, the closed list of errors, and the rules a name must meet.
+//
+// It knows nothing of HTTP, of storage or of who may do what. Its one invariant:
+// a value on its way in is a [Secret], which never prints itself; only the few
+// answer fields of type [Revealed] show a value in JSON.
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of the wire, in bytes unless said otherwise.
+const (
+	MaxBody           = 1 << 20
+	MaxValue          = 64 << 10
+	MaxValueLarge     = 256 << 10
+	MaxSecretsPerPush = 1000
+	DefaultPage       = 25
+	MaxPage           = 100
+)
+
+// Time is an instant on the wire: RFC 3339 in UTC with three fractional digits.
+type Time struct{ time.Time }
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// At makes a wire instant of t.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+// AtOrNull is At, or nil for the zero time.
+func AtOrNull(t time.Time) *Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := At(t)
+	return &at
+}
+
+// String is the wire form without quotes.
+func (t Time) String() string { return t.UTC().Format(timeLayout) }
+
+// MarshalJSON writes the wire form.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + t.String() + `"`), nil
+}
+
+// UnmarshalJSON reads any RFC 3339 instant.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	at, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(b))
+	if err != nil {
+		return fmt.Errorf("api: %q is no RFC 3339 instant", b)
+	}
+	t.Time = at.UTC()
+	return nil
+}
+
+var (
+	keyPattern         = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,255}$`)
+	environmentPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{1,29}$`)
+	ownerPattern       = regexp.MustCompile(`^[A-Za-z0-9._-]{1,39}$`)
+	repoPattern        = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+)
+
+// What a rule asks for, in the words an error message uses.
+const (
+	KeyRule         = "A key starts with A-Z and uses A-Z, 0-9 and _, at most 256 characters."
+	EnvironmentRule = "An environment name has 2 to 30 characters: a-z first, then a-z, 0-9, - and _."
+	RepoRule        = "A repository is named owner/repo, of letters, digits, '.', '_' and '-'; at most 39 and 100 characters."
+)
+
+// ValidKey reports whether s may name a secret.
+func ValidKey(s string) bool { return keyPattern.MatchString(s) }
+
+// ValidEnvironment reports whether s may name an environment.
+func ValidEnvironment(s string) bool { return environmentPattern.MatchString(s) }
+
+// ValidOwner reports whether s may be the first half of a repository's name.
+func ValidOwner(s string) bool { return ownerPattern.MatchString(s) && s != "." && s != ".." }
+
+// ValidRepo reports whether s may be the second half of a repository's name.
+func ValidRepo(s string) bool { return repoPattern.MatchString(s) && s != "." && s != ".." }
+
+// SplitRepo cuts "owner/repo" and reports whether both halves are well formed.
+func SplitRepo(full string) (owner, repo string, ok bool) {
+	owner, repo, ok = strings.Cut(full, "/")
+	return owner, repo, ok && ValidOwner(owner) && ValidRepo(repo)
+}
+
+// Preview masks a value: eight bullets for up to eight code points, two ends of
+// two for up to twelve, two ends of four beyond.
+func Preview(value string) string {
+	const mask = "••••"
+	switch n := utf8.RuneCountInString(value); {
+	case n <= 8:
+		return mask + mask
+	case n <= 12:
+		return ends(value, 2, mask)
+	default:
+		return ends(value, 4, mask)
+	}
+}
+
+func ends(value string, n int, mask string) string {
+	head, tail := 0, len(value)
+	for range n {
+		_, size := utf8.DecodeRuneInString(value[head:])
+		head += size
+		_, size = utf8.DecodeLastRuneInString(value[:tail])
+		tail -= size
+	}
+	return value[:head] + mask + value[tail:]
+}
+
+// Page asks for a part of a list, and is embedded in the requests that take one.
+type Page struct {
+	Limit  *int `query:"limit"`
+	Offset *int `query:"offset"`
+}
+
+// Bounds are the limit and offset asked for, or their defaults.
+func (p Page) Bounds() (limit, offset int) {
+	limit = DefaultPage
+	if p.Limit != nil {
+		limit = *p.Limit
+	}
+	if p.Offset != nil {
+		offset = *p.Offset
+	}
+	return limit, offset
+}
+
+func (p Page) check(f *Fields, maxLimit int) {
+	f.between("limit", p.Limit, 1, maxLimit)
+	f.between("offset", p.Offset, 0, 1<<31-1)
+}
+
+// List is one page of a list. Total counts everything the caller may see.
+type List[T any] struct {
+	Items                []T
+	Limit, Offset, Total int
+}
+
+// Cut is the page of all that p asks for.
+func Cut[T any](all []T, p Page) *List[T] {
+	limit, offset := p.Bounds()
+	from := min(offset, len(all))
+	to := min(from+limit, len(all))
+	return &List[T]{Items: all[from:to], Limit: limit, Offset: offset, Total: len(all)}
+}
+
+// Pagination tells a client where a page lies.
+type Pagination struct {
+	Limit   int  `json:"limit"`
+	Offset  int  `json:"offset"`
+	Total   int  `json:"total"`
+	HasMore bool `json:"hasMore"`
+}
+
+// Meta stands beside data in every enveloped answer.
+type Meta struct {
+	RequestID  string      `json:"requestId"`
+	Pagination *Pagination `json:"pagination,omitempty"`
+}
+
+// Empty is the request or answer without members.
+type Empty struct{}
+
+// Check finds nothing wrong.
+func (Empty) Check(*Fields) {}

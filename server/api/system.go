@@ -1,0 +1,106 @@
+package api
+
+import "unicode/utf8"
+
+// States of an instance, as health and status show them.
+const (
+	StateOK            = "ok"
+	StateSealed        = "sealed"
+	StateUninitialized = "uninitialized"
+)
+
+// Health is the answer of the liveness check.
+type Health struct {
+	Status  string `json:"status"`
+	Version string `json:"version"`
+}
+
+// APIHealth is the answer of the API's own health check.
+type APIHealth struct {
+	Version   string `json:"version"`
+	Status    string `json:"status"`
+	Timestamp Time   `json:"timestamp"`
+}
+
+// Status tells whether an instance can serve, and how it can be unsealed.
+type Status struct {
+	Initialized bool           `json:"initialized"`
+	Sealed      bool           `json:"sealed"`
+	Version     string         `json:"version"`
+	Methods     []UnsealMethod `json:"methods"`
+	LastError   string         `json:"lastError,omitempty"` // why the last unsealing failed
+}
+
+// UnsealMethod is one way to get the master key at start.
+type UnsealMethod struct {
+	ID          string `json:"id"`
+	Kind        string `json:"kind"`
+	Fingerprint string `json:"fingerprint,omitempty"` // of the key file's or recovery key's public half
+	CreatedAt   Time   `json:"createdAt"`
+}
+
+// Kinds of unseal methods.
+const (
+	MethodPassphrase = "passphrase"
+	MethodKeyFile    = "key-file"
+	MethodRecovery   = "recovery-key"
+)
+
+// Initialize asks a fresh instance to make its keys. Exactly one of Passphrase
+// and KeyFile is given; KeyFile asks the server to write a new key file beside
+// its data.
+type Initialize struct {
+	ClaimToken Secret       `json:"claimToken" need:"true"`
+	Passphrase *Secret      `json:"passphrase"`
+	KeyFile    bool         `json:"keyFile"`
+	Admin      *NewOperator `json:"admin"`
+}
+
+// NewOperator is the first user of a fresh instance.
+type NewOperator struct {
+	Username string `json:"username"`
+	Password Secret `json:"password"`
+}
+
+// Check wants one way to unseal.
+func (r Initialize) Check(f *Fields) {
+	if (r.Passphrase != nil) == r.KeyFile {
+		f.Add("passphrase", Required, "Choose one way to unseal: a passphrase, or keyFile: true.")
+	}
+	if r.Passphrase != nil {
+		checkPassphrase(f, "passphrase", *r.Passphrase)
+	}
+	if r.Admin != nil {
+		CheckUsername(f, "admin.username", r.Admin.Username)
+		CheckPassword(f, "admin.password", r.Admin.Password)
+	}
+}
+
+func checkPassphrase(f *Fields, field string, p Secret) {
+	if utf8.RuneCountInString(p.Reveal()) < 8 {
+		f.Add(field, TooShort, "At least 8 characters; four or five random words are better.")
+	}
+}
+
+// Initialized answers the making of an instance. The recovery key is shown
+// this once.
+type Initialized struct {
+	RecoveryKey Revealed `json:"recoveryKey"`
+	Fingerprint string   `json:"fingerprint"`
+	KeyFile     string   `json:"keyFile,omitempty"`
+}
+
+// Unseal asks to open the instance: with a passphrase, with the text of a key
+// file or of the recovery key, or, when empty, with the method configured at
+// start.
+type Unseal struct {
+	Passphrase *Secret `json:"passphrase"`
+	Key        *Secret `json:"key"`
+}
+
+// Check refuses two keys at once.
+func (r Unseal) Check(f *Fields) {
+	if r.Passphrase != nil && r.Key != nil {
+		f.Add("key", NotAllowed, "Send a passphrase or a key, not both.")
+	}
+}
