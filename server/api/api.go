@@ -8,7 +8,6 @@ package api
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -59,13 +58,6 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-var (
-	keyPattern         = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,255}$`)
-	environmentPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{1,29}$`)
-	ownerPattern       = regexp.MustCompile(`^[A-Za-z0-9._-]{1,39}$`)
-	repoPattern        = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
-)
-
 // What a rule asks for, in the words an error message uses.
 const (
 	KeyRule         = "A key starts with A-Z and uses A-Z, 0-9 and _, at most 256 characters."
@@ -74,16 +66,47 @@ const (
 )
 
 // ValidKey reports whether s may name a secret.
-func ValidKey(s string) bool { return keyPattern.MatchString(s) }
+func ValidKey(s string) bool {
+	return hasLength(s, 1, 256) && isUpper(s[0]) &&
+		every(s, func(c byte) bool { return isUpper(c) || isDigit(c) || c == '_' })
+}
 
 // ValidEnvironment reports whether s may name an environment.
-func ValidEnvironment(s string) bool { return environmentPattern.MatchString(s) }
+func ValidEnvironment(s string) bool {
+	return hasLength(s, 2, 30) && isLower(s[0]) &&
+		every(s, func(c byte) bool { return isLower(c) || isDigit(c) || c == '_' || c == '-' })
+}
 
 // ValidOwner reports whether s may be the first half of a repository's name.
-func ValidOwner(s string) bool { return ownerPattern.MatchString(s) && s != "." && s != ".." }
+func ValidOwner(s string) bool {
+	return hasLength(s, 1, 39) && every(s, inRepo) && s != "." && s != ".."
+}
 
 // ValidRepo reports whether s may be the second half of a repository's name.
-func ValidRepo(s string) bool { return repoPattern.MatchString(s) && s != "." && s != ".." }
+func ValidRepo(s string) bool {
+	return hasLength(s, 1, 100) && every(s, inRepo) && s != "." && s != ".."
+}
+
+func inRepo(c byte) bool {
+	return isUpper(c) || isLower(c) || isDigit(c) || c == '.' || c == '_' || c == '-'
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func hasLength(s string, low, high int) bool { return low <= len(s) && len(s) <= high }
+
+// every is checked by hand and not by a pattern: a push of a thousand secrets
+// names a thousand keys.
+func every(s string, ok func(byte) bool) bool {
+	for i := range len(s) {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return true
+}
 
 // SplitRepo cuts "owner/repo" and reports whether both halves are well formed.
 func SplitRepo(full string) (owner, repo string, ok bool) {

@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"coffer/store/kv"
+)
+
+// maxFaults is how many faults Check names before it gives up.
+const maxFaults = 20
+
+// Check holds every record against the indexes and counts that speak of it, and
+// names what does not agree. It reads all records of an instance, but opens no
+// value: that takes keys.
+func (s *Store) Check(ctx context.Context) error {
+	return s.View(ctx, func(r Reader) error {
+		c := &check{Reader: r}
+		err := c.vaults()
+		if err == nil {
+			err = c.activity()
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		if len(c.faults) == 0 {
+			return nil
+		}
+		return fmt.Errorf("%w: restore the last backup, and keep this file for an inquiry:\n%s", kv.ErrCorrupt, strings.Join(c.faults, "\n"))
+	})
+}
+
+var errEnough = errors.New("enough faults")
+
+type check struct {
+	Reader
+	faults []string
+}
+
+// fault notes that something does not agree.
+func (c *check) fault(format string, args ...any) error {
+	c.faults = append(c.faults, "- "+fmt.Sprintf(format, args...))
+	if len(c.faults) >= maxFaults {
+		return errEnough
+	}
+	return nil
+}
+
+// want notes a fault unless the key is there with this value.
+func (c *check) want(k, value []byte, format string, args ...any) error {
+	b, err := c.kv.Get(k)
+	switch {
+	case isNotFound(err):
+		return c.fault(format, args...)
+	case err != nil:
+		return err
+	case value != nil && string(b) != string(value):
+		return c.fault(format, args...)
+	}
+	return nil
+}
+
+func (c *check) vaults() error {
+	return c.kv.Scan(kv.Prefix(key(tagVault)), func(_, b []byte) error {
+		v, err := vaults.decode(b)
+		if err != nil {
+			return err
+		}
+		return c.vault(v)
+	})
+}
+
+func (c *check) vault(v Vault) error {
+	for _, index := range []struct {
+		key, value []byte
+		name       string
+	}{
+		{nameKey(v.Repository()), v.ID[:], "by its name"},
+		{key(tagVaultRepo, v.RepoID), v.ID[:], "by its repository"},
+		{key(tagVaultAccount, v.account(), "\x00", v.ID), nil, "by its account"},
+		{key(tagVaultKey, v.ID, v.Generation), nil, "with a data key"},
+	} {
+		if err := c.want(index.key, index.value, "vault %s (%s) is not found %s", v.ID, v.Repository(), index.name); err != nil {
+			return err
+		}
+	}
+	envs, err := c.Environments(v.ID)
+	if err != nil {
+		return err
+	}
+	active, trashed := 0, make(map[ID]int)
+	for _, e := range envs {
+		if err := c.environment(e); err != nil {
+			return err
+		}
+		active += e.Secrets
+	}
+	all, err := secrets.list(c.kv, v.ID)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Trashed == 0 {
+			active--
+			continue
+		}
+		trashed[s.Environment]++
+		if err := c.trashed(s); err != nil {
+			return err
+		}
+	}
+	if active != 0 {
+		if err := c.fault("vault %s has %d more newest values than active secrets", v.ID, active); err != nil {
+			return err
+		}
+	}
+	for _, e := range envs {
+		if trashed[e.ID] != e.Trashed {
+			if err := c.fault("environment %s counts %d trashed secrets and has %d", e.ID, e.Trashed, trashed[e.ID]); err != nil {
+				return err
+			}
+		}
+		delete(trashed, e.ID)
+	}
+	if len(trashed) > 0 {
+		return c.fault("vault %s has trashed secrets of environments that are gone", v.ID)
+	}
+	return nil
+}
+
+func (c *check) environment(e Environment) error {
+	newest, err := c.Newest(e)
+	if err != nil {
+		return err
+	}
+	if len(newest) != e.Secrets {
+		if err := c.fault("environment %s counts %d secrets and has %d", e.ID, e.Secrets, len(newest)); err != nil {
+			return err
+		}
+	}
+	for _, n := range newest {
+		s, err := c.Secret(e.Vault, n.Secret)
+		if err != nil && !isNotFound(err) {
+			return err
+		}
+		if err != nil || s.Environment != e.ID || s.Key != n.Key || s.Trashed != 0 {
+			if err := c.fault("secret %s is not found by its id", n.Secret); err != nil {
+				return err
+			}
+		}
+		if err := c.versions(e.Vault, n.Secret, n.Version, n.Number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *check) trashed(s Secret) error {
+	if err := c.want(key(tagTrash, s.Vault, s.ID), nil, "trashed secret %s is in no trash", s.ID); err != nil {
+		return err
+	}
+	if err := c.want(key(tagTrashDue, uint64(s.Expires), s.Vault, s.ID), nil, "trashed secret %s is due never", s.ID); err != nil {
+		return err
+	}
+	return c.versions(s.Vault, s.ID, s.Version, s.Number)
+}
+
+// versions follows a secret's versions from its last one.
+func (c *check) versions(vault, secret, last ID, number uint32) error {
+	all, err := c.Versions(last)
+	if isNotFound(err) {
+		return c.fault("secret %s lacks its current version", secret)
+	}
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		if v.Vault != vault || v.Secret != secret || v.Number != number {
+			return c.fault("version %d of secret %s is another one's", number, secret)
+		}
+		number--
+	}
+	return nil
+}
+
+func (c *check) activity() error {
+	last := uint64(0)
+	return c.kv.Scan(kv.Prefix(key(tagActivity)), func(k, b []byte) error {
+		number := binary.BigEndian.Uint64(k[1:])
+		if last != 0 && number != last+1 {
+			if err := c.fault("the audit log jumps from record %d to %d", last, number); err != nil {
+				return err
+			}
+		}
+		last = number
+		a, err := activities.decode(b)
+		if err != nil {
+			return err
+		}
+		if !a.Actor.IsZero() {
+			if err := c.want(key(tagActivityActor, a.Actor, a.ActorNumber), k[1:], "record %d is not in its actor's list", number); err != nil {
+				return err
+			}
+		}
+		if a.Vault.IsZero() {
+			return nil
+		}
+		return c.want(key(tagActivityVault, a.Vault, a.VaultNumber), k[1:], "record %d is not in its vault's list", number)
+	})
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"coffer/store/kv"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestStoredBytesNeverChange holds every byte that is written for sample records
+// against what the first release wrote. Data that is out there has this form: a
+// difference means that old data no longer opens, unless the record's version
+// rose and the old one is still read.
+func TestStoredBytesNeverChange(t *testing.T) {
+	db := openDB(t)
+	s, err := Open(ctx, db)
+	must(t, err)
+	must(t, s.Update(ctx, writeSamples))
+	got := make(map[string]string)
+	must(t, db.View(ctx, func(r kv.Reader) error {
+		return r.Scan(kv.Range{}, func(k, v []byte) error {
+			got[hex.EncodeToString(k)] = hex.EncodeToString(v)
+			return nil
+		})
+	}))
+	path := filepath.Join("testdata", "schema1.json")
+	if *update {
+		text, err := json.MarshalIndent(got, "", " ")
+		must(t, err)
+		must(t, os.MkdirAll("testdata", 0o755))
+		must(t, os.WriteFile(path, append(text, '\n'), 0o644))
+	}
+	text, err := os.ReadFile(path)
+	must(t, err)
+	var want map[string]string
+	must(t, json.Unmarshal(text, &want))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func writeSamples(tx Tx) error {
+	if err := addSample(tx, 1, 2); err != nil {
+		return err
+	}
+	envs, err := tx.Environments(id(1))
+	if err != nil {
+		return err
+	}
+	n, err := tx.NewestOf(envs[0], "A1")
+	if err != nil {
+		return err
+	}
+	user := LocalUser{Name: "Ann", Password: "$argon2id$", Operator: true, Created: 5}
+	org := LocalOrg{Name: "Acme", Created: 5}
+	repo := LocalRepo{OwnerKind: OwnerUser, Owner: 1, Name: "Api", Public: true, Created: 5}
+	for _, write := range []func() error{
+		func() error {
+			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", RootKey: []byte("r"), SystemKey: []byte("s")})
+		},
+		func() error {
+			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
+		},
+		func() error {
+			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
+		},
+		func() error {
+			return tx.PutAPIKey(APIKey{ID: id(4), User: id(3), Hash: [32]byte{1}, Prefix: "coffer_live_aaaa", Name: "ci", Environment: "live",
+				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9})
+		},
+		func() error { return tx.TrashSecret(&envs[0], n, 10, 20) },
+		func() error { return tx.PutEnvironment(envs[0]) },
+		func() error {
+			return tx.AddActivity(Activity{ID: id(5), Action: "secrets_pulled", At: 5, Actor: id(3), ActorName: "Ann", Vault: id(1),
+				Repository: "Ann/Repo1", Platform: "cli", Metadata: map[string]any{"secretCount": 2, "secretKeys": []string{"A0", "A1"}, "at": nil},
+				IP: "127.0.0.1", UserAgent: "coffer/1"})
+		},
+		func() error { return tx.AddLocalUser(&user) },
+		func() error { return tx.AddLocalOrg(&org) },
+		func() error { return tx.AddLocalRepo(&repo) },
+		func() error { return tx.SetLocalMember(org.ID, user.ID, "owner") },
+		func() error { return tx.SetLocalRole(repo.ID, user.ID, "write") },
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FuzzRecords: whatever lies in the file, reading it is an error at worst.
+func FuzzRecords(f *testing.F) {
+	n := Newest{Key: "A", Sealed: []byte("x")}
+	v := Version{Sealed: []byte("x")}
+	f.Add(n.frame())
+	f.Add(v.frame())
+	f.Add([]byte{recordVersion, 0xa0})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if n, err := parseNewest("A", b); err == nil {
+			if diff := cmp.Diff(b, n.frame()); diff != "" {
+				t.Error(diff)
+			}
+		}
+		if v, err := parseVersion(ID{}, b); err == nil {
+			if diff := cmp.Diff(b, v.frame()); diff != "" {
+				t.Error(diff)
+			}
+		}
+		_, _ = vaults.decode(b)
+		_, _ = environments.decode(b)
+		_, _ = secrets.decode(b)
+		_, _ = activities.decode(b)
+		_, _ = apiKeys.decode(b)
+		_, _ = instances.decode(b)
+	})
+}

@@ -1,0 +1,42 @@
+package store
+
+// Instance is the one record that says what this data is, and holds the keys
+// that belong to the whole of it.
+type Instance struct {
+	ID          ID     `cbor:"1,keyasint"`
+	Schema      int    `cbor:"2,keyasint"`
+	Created     Millis `cbor:"3,keyasint"`
+	Fingerprint string `cbor:"4,keyasint"` // of the master key
+	RootKey     []byte `cbor:"5,keyasint"` // age file to the master key
+	SystemKey   []byte `cbor:"6,keyasint"` // age file under the root key
+}
+
+// Method is one way to unseal: the master key in an age file of its own.
+type Method struct {
+	ID          ID     `cbor:"1,keyasint"`
+	Kind        string `cbor:"2,keyasint"`
+	Created     Millis `cbor:"3,keyasint"`
+	Fingerprint string `cbor:"4,keyasint"` // of the key that opens File, where it has one
+	Path        string `cbor:"5,keyasint"` // where the key file lay when the method was added
+	File        []byte `cbor:"6,keyasint"`
+}
+
+var (
+	instances = table[Instance]{tagInstance, "instance"}
+	methods   = table[Method]{tagMethod, "unseal method"}
+)
+
+// Instance is the instance's record.
+func (r Reader) Instance() (Instance, error) { return instances.get(r.kv) }
+
+// PutInstance writes the instance's record.
+func (tx Tx) PutInstance(i Instance) error { return instances.put(tx.kv, i) }
+
+// Methods lists the unseal methods, oldest first.
+func (r Reader) Methods() ([]Method, error) { return methods.list(r.kv) }
+
+// PutMethod writes an unseal method.
+func (tx Tx) PutMethod(m Method) error { return methods.put(tx.kv, m, m.ID) }
+
+// Probe rewrites nothing of meaning: it proves that the data can be written.
+func (tx Tx) Probe() error { return tx.kv.Put([]byte{tagProbe}, []byte{}) }

@@ -1,0 +1,78 @@
+// Package store keeps coffer's records: one file per noun, each with its
+// struct, its keys and its indexes, over one flat, ordered keyspace.
+//
+// It sees sealed bytes only and knows no keys, no callers and no rules; what
+// may be written is the warden's business. Its one invariant: a record and all
+// index entries and counts that speak of it change in the same transaction.
+//
+// Reader and Tx live as long as the function they are handed to. Byte slices
+// inside records read from them (sealed values, age files) belong to the
+// transaction too, and must be copied to outlive it.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"coffer/store/kv"
+)
+
+// Errors of this package. Everything else comes from the driver as it is.
+var (
+	ErrNotFound = kv.ErrNotFound
+	ErrExists   = errors.New("exists already")
+	// ErrNewer means that a newer coffer wrote the data.
+	ErrNewer = errors.New("the data was written by a newer version of coffer; start that version, or restore a backup made before the upgrade")
+)
+
+// Schema is the version of the layout that this package writes.
+const Schema = 1
+
+// Store is the data of one instance.
+type Store struct{ db kv.DB }
+
+// Open takes hold of the data in db and checks that this version can read it.
+// Closing the Store closes db.
+func Open(ctx context.Context, db kv.DB) (*Store, error) {
+	s := &Store{db}
+	err := s.View(ctx, func(r Reader) error {
+		i, err := r.Instance()
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		case i.Schema > Schema:
+			return ErrNewer
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the data's header: %w", err)
+	}
+	return s, nil
+}
+
+// View runs fn on a snapshot.
+func (s *Store) View(ctx context.Context, fn func(Reader) error) error {
+	return s.db.View(ctx, func(r kv.Reader) error { return fn(Reader{r}) })
+}
+
+// Update runs fn, perhaps more than once, and keeps what its last run wrote if
+// it returned nil. What fn needs of time and chance is made outside of it.
+func (s *Store) Update(ctx context.Context, fn func(Tx) error) error {
+	return s.db.Update(ctx, func(tx kv.Tx) error { return fn(Tx{Reader{tx}, tx}) })
+}
+
+// Close ends all use of the data.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Reader reads records.
+type Reader struct{ kv kv.Reader }
+
+// Tx reads and writes records.
+type Tx struct {
+	Reader
+	kv kv.Tx
+}

@@ -1,0 +1,63 @@
+package store
+
+import "errors"
+
+// Trash lists a vault's trashed secrets, oldest secret first.
+func (r Reader) Trash(vault ID) ([]Secret, error) {
+	found, err := ids(r.kv, key(tagTrash, vault))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Secret, 0, len(found))
+	for _, id := range found {
+		s, err := r.Secret(vault, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func (tx Tx) addTrashed(s Secret) error {
+	return errors.Join(
+		secrets.put(tx.kv, s, s.Vault, s.ID),
+		tx.kv.Put(key(tagTrash, s.Vault, s.ID), nil),
+		tx.kv.Put(key(tagTrashDue, uint64(s.Expires), s.Vault, s.ID), nil),
+	)
+}
+
+func (tx Tx) leaveTrash(s Secret) error {
+	return errors.Join(
+		tx.kv.Delete(key(tagTrash, s.Vault, s.ID)),
+		tx.kv.Delete(key(tagTrashDue, uint64(s.Expires), s.Vault, s.ID)),
+	)
+}
+
+// RestoreSecret makes a trashed secret active again; n.Sealed is its value,
+// sealed for its place among the newest.
+func (tx Tx) RestoreSecret(e *Environment, s Secret, n Newest) error {
+	if err := tx.leaveTrash(s); err != nil {
+		return err
+	}
+	e.Trashed--
+	e.Secrets++
+	row := Secret{ID: s.ID, Vault: s.Vault, Environment: s.Environment, Key: s.Key, Created: s.Created}
+	if err := secrets.put(tx.kv, row, s.Vault, s.ID); err != nil {
+		return err
+	}
+	return tx.putNewest(*e, n)
+}
+
+// DestroySecret removes a trashed secret for good, and counts it.
+func (tx Tx) DestroySecret(e *Environment, s Secret) error {
+	e.Trashed--
+	return tx.removeTrashed(s)
+}
+
+func (tx Tx) removeTrashed(s Secret) error {
+	if err := tx.leaveTrash(s); err != nil {
+		return err
+	}
+	return tx.forget(s.Vault, s.ID, s.Version)
+}

@@ -1,0 +1,34 @@
+package store
+
+// User is a person or machine account of the code host, recorded at first sight.
+type User struct {
+	ID        ID     `cbor:"1,keyasint"`
+	Forge     string `cbor:"2,keyasint"` // kind of code host
+	Account   string `cbor:"3,keyasint"` // immutable id there
+	Login     string `cbor:"4,keyasint"` // name there, refreshed
+	Email     string `cbor:"5,keyasint"`
+	AvatarURL string `cbor:"6,keyasint"`
+	Created   Millis `cbor:"7,keyasint"`
+}
+
+var users = table[User]{tagUser, "user"}
+
+// User is the user with this id.
+func (r Reader) User(id ID) (User, error) { return users.get(r.kv, id) }
+
+// UserAt is the user of an account at the code host.
+func (r Reader) UserAt(forge, account string) (User, error) {
+	id, err := r.kv.Get(key(tagUserForge, forge, "\x00", account))
+	if err != nil {
+		return User{}, err
+	}
+	return r.User(ID(id))
+}
+
+// PutUser writes a user and finds it by its account from then on.
+func (tx Tx) PutUser(u User) error {
+	if err := tx.kv.Put(key(tagUserForge, u.Forge, "\x00", u.Account), u.ID[:]); err != nil {
+		return err
+	}
+	return users.put(tx.kv, u, u.ID)
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"errors"
+	"strings"
+)
+
+// Vault is the vault of one repository.
+type Vault struct {
+	ID         ID     `cbor:"1,keyasint"`
+	RepoID     string `cbor:"2,keyasint"` // immutable id at the code host
+	Owner      string `cbor:"3,keyasint"` // names in the code host's spelling, refreshed
+	Name       string `cbor:"4,keyasint"`
+	AvatarURL  string `cbor:"5,keyasint"`
+	Private    bool   `cbor:"6,keyasint"`
+	OwnerKind  string `cbor:"7,keyasint"` // user or org
+	OwnerID    string `cbor:"8,keyasint"` // immutable id of the owner there
+	CreatedBy  ID     `cbor:"9,keyasint"`
+	Generation uint64 `cbor:"10,keyasint"` // of the data key that seals new values
+	Created    Millis `cbor:"11,keyasint"`
+	Updated    Millis `cbor:"12,keyasint"` // of the vault's own record; environments carry theirs
+}
+
+// Repository is "owner/name".
+func (v Vault) Repository() string { return v.Owner + "/" + v.Name }
+
+// account groups the vaults whose quotas are counted together.
+func (v Vault) account() string {
+	if v.OwnerKind == OwnerOrg {
+		return AccountOfOrg(v.OwnerID)
+	}
+	return AccountOfUser(v.CreatedBy)
+}
+
+// Kinds of repository owners.
+const (
+	OwnerUser = "user"
+	OwnerOrg  = "org"
+)
+
+// AccountOfOrg and AccountOfUser name the account that a vault counts for: the
+// organization that owns its repository, else the user who made the vault.
+func AccountOfOrg(orgID string) string { return "org:" + orgID }
+
+// AccountOfUser names a user's own account.
+func AccountOfUser(id ID) string { return "user:" + id.String() }
+
+var vaults = table[Vault]{tagVault, "vault"}
+
+func nameKey(repository string) []byte { return key(tagVaultName, strings.ToLower(repository)) }
+
+// Vault is the vault with this id.
+func (r Reader) Vault(id ID) (Vault, error) { return vaults.get(r.kv, id) }
+
+// VaultIDByName finds a vault by the name last seen of its repository, in any
+// case.
+func (r Reader) VaultIDByName(repository string) (ID, error) {
+	return r.idAt(nameKey(repository))
+}
+
+// VaultIDByRepo finds a vault by its repository's id at the code host.
+func (r Reader) VaultIDByRepo(repoID string) (ID, error) { return r.idAt(key(tagVaultRepo, repoID)) }
+
+func (r Reader) idAt(k []byte) (ID, error) {
+	b, err := r.kv.Get(k)
+	if err != nil {
+		return ID{}, err
+	}
+	return ID(b), nil
+}
+
+// VaultsOf lists the vaults of an account, oldest first.
+func (r Reader) VaultsOf(account string) ([]Vault, error) {
+	found, err := ids(r.kv, key(tagVaultAccount, account, "\x00"))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Vault, 0, len(found))
+	for _, id := range found {
+		v, err := r.Vault(id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// AddVault writes a new vault with the age file of its first data key, or fails
+// with ErrExists when its repository, or the repository's name, has one.
+func (tx Tx) AddVault(v Vault, dataKey []byte) error {
+	for _, k := range [][]byte{nameKey(v.Repository()), key(tagVaultRepo, v.RepoID)} {
+		if there, err := exists(tx.kv, k); err != nil {
+			return err
+		} else if there {
+			return ErrExists
+		}
+		if err := tx.kv.Put(k, v.ID[:]); err != nil {
+			return err
+		}
+	}
+	if err := tx.kv.Put(key(tagVaultAccount, v.account(), "\x00", v.ID), nil); err != nil {
+		return err
+	}
+	if err := tx.kv.Put(key(tagVaultKey, v.ID, v.Generation), dataKey); err != nil {
+		return err
+	}
+	return vaults.put(tx.kv, v, v.ID)
+}
+
+// PutVault rewrites a vault's own record: not its name, its repository or its
+// account, which have indexes.
+func (tx Tx) PutVault(v Vault) error { return vaults.put(tx.kv, v, v.ID) }
+
+// VaultKey is the age file of one of a vault's data keys.
+func (r Reader) VaultKey(vault ID, generation uint64) ([]byte, error) {
+	return r.kv.Get(key(tagVaultKey, vault, generation))
+}
+
+// DeleteVault removes a vault with everything in it, its data keys included.
+// Its activity stays.
+func (tx Tx) DeleteVault(v Vault) error {
+	envs, err := tx.Environments(v.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range envs {
+		if err := tx.DeleteEnvironment(e); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		tx.kv.Delete(nameKey(v.Repository())),
+		tx.kv.Delete(key(tagVaultRepo, v.RepoID)),
+		tx.kv.Delete(key(tagVaultAccount, v.account(), "\x00", v.ID)),
+		deleteAll(tx.kv, key(tagVaultKey, v.ID)),
+		vaults.delete(tx.kv, v.ID),
+	)
+}
