@@ -1,0 +1,218 @@
+package warden
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"coffer/crypto"
+	"coffer/server/access"
+	"coffer/server/api"
+	"coffer/store"
+)
+
+// Credential is what a request brings along to say who asks.
+type Credential struct {
+	Bearer    string     // the bearer token, or ""
+	Operator  bool       // came through the operator socket of the data directory
+	IP        netip.Addr // of the client, behind trusted proxies
+	UserAgent string
+	RequestID string
+}
+
+// Caller is who is asking. Only [Warden.Identify] makes one.
+type Caller struct {
+	kind      access.Kinds // exactly one
+	user      store.User   // zero for the operator
+	key       store.APIKey // of KindAPIKey
+	scopes    access.Scopes
+	misplaced bool // the key is used from an address it may not be used from
+	ip        netip.Addr
+	userAgent string
+}
+
+// Kind names the kind of credential, for logs.
+func (c Caller) Kind() string {
+	if c.kind == 0 {
+		return "none"
+	}
+	return c.kind.String()
+}
+
+// isTest reports whether an API key of the test environment is asking.
+func (c Caller) isTest() bool { return c.kind == access.APIKey && c.key.Environment == "test" }
+
+// platform is what kind of program asks, as the activity log shows it.
+func (c Caller) platform() string {
+	switch ua := c.userAgent; {
+	case strings.Contains(ua, "keyway-cli"), strings.HasPrefix(ua, "coffer"):
+		return "cli"
+	case strings.Contains(ua, "keyway-mcp"):
+		return "mcp"
+	case c.kind == access.Session, strings.HasPrefix(ua, "Mozilla/"):
+		return "web"
+	default:
+		return "api"
+	}
+}
+
+func errUnauthorized(reason string) *api.Error {
+	return api.Errorf(api.Unauthorized, "%s", reason)
+}
+
+// Identify finds out who a credential belongs to.
+func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
+	if w.keys.Load() == nil {
+		return Caller{}, w.errSealed()
+	}
+	who := Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
+	switch {
+	case c.Operator && c.Bearer == "":
+		who.kind = access.Operator
+		return who, nil
+	case c.Bearer == "":
+		return Caller{}, errUnauthorized("This needs a token: send it as \"Authorization: Bearer <token>\".")
+	case strings.HasPrefix(c.Bearer, "coffer_"):
+		return w.identifyKey(ctx, who, c.Bearer)
+	default:
+		return Caller{}, errUnauthorized("This token is not known here. Create an API key and use that.")
+	}
+}
+
+func (w *Warden) identifyKey(ctx context.Context, who Caller, token string) (Caller, error) {
+	if !crypto.ValidAPIKey(token) {
+		return Caller{}, errUnauthorized("This API key is malformed: was it copied whole?")
+	}
+	hash := crypto.HashToken(token)
+	err := w.store.View(ctx, func(r store.Reader) (err error) {
+		if who.key, err = r.APIKeyByHash(hash); err != nil {
+			return err
+		}
+		who.user, err = r.User(who.key.User)
+		return err
+	})
+	now := w.now()
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return Caller{}, errUnauthorized("This API key is not known here. Is it for another server?")
+	case err != nil:
+		return Caller{}, w.outward(err)
+	case who.key.Revoked != 0:
+		return Caller{}, errUnauthorized("This API key was revoked. Create a new one.")
+	case expired(who.key, now):
+		return Caller{}, errUnauthorized("This API key has expired. Create a new one.")
+	}
+	who.kind = access.APIKey
+	who.scopes = access.Scopes(who.key.Scopes)
+	who.misplaced = !allowsSource(who.key, who.ip)
+	if !who.misplaced {
+		w.uses.note(who.key.ID, now)
+	}
+	return who, nil
+}
+
+func expired(k store.APIKey, now time.Time) bool {
+	return k.Expires != 0 && !now.Before(k.Expires.Time())
+}
+
+func allowsSource(k store.APIKey, ip netip.Addr) bool {
+	if len(k.Sources) == 0 {
+		return true
+	}
+	for _, s := range k.Sources {
+		if p, err := netip.ParsePrefix(s); err == nil && p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// clip cuts s to at most n bytes of valid UTF-8.
+func clip(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// keyUses gathers when and how often API keys were used, to be written every
+// few seconds instead of with every request.
+type keyUses struct {
+	mu sync.Mutex
+	of map[store.ID]keyUse
+}
+
+type keyUse struct {
+	last  time.Time
+	count uint64
+}
+
+func newKeyUses() *keyUses { return &keyUses{of: make(map[store.ID]keyUse)} }
+
+func (u *keyUses) note(id store.ID, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	use := u.of[id]
+	u.of[id] = keyUse{now, use.count + 1}
+}
+
+// pending is what was gathered for a key and not written yet.
+func (u *keyUses) pending(id store.ID) keyUse {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.of[id]
+}
+
+// take empties the gathering.
+func (u *keyUses) take() map[store.ID]keyUse {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	taken := u.of
+	u.of = make(map[store.ID]keyUse)
+	return taken
+}
+
+const usesEvery = 10 * time.Second
+
+// flushUses writes the gathered uses until ctx ends, and once more then.
+func (w *Warden) flushUses(ctx context.Context) {
+	tick := time.NewTicker(usesEvery)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			open = false
+		}
+		if err := w.writeUses(context.WithoutCancel(ctx)); err != nil {
+			w.log.Warn("could not note the use of API keys", "error", err)
+		}
+	}
+}
+
+func (w *Warden) writeUses(ctx context.Context) error {
+	taken := w.uses.take()
+	if len(taken) == 0 {
+		return nil
+	}
+	return w.store.Update(ctx, func(tx store.Tx) error {
+		for id, use := range taken {
+			k, err := tx.APIKey(id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			k.LastUsed = store.At(use.last)
+			k.Uses += use.count
+			if err := tx.PutAPIKey(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

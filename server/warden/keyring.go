@@ -1,0 +1,87 @@
+package warden
+
+import (
+	"fmt"
+	"sync"
+
+	"coffer/crypto"
+	"coffer/store"
+)
+
+// keyring holds the opened keys of an unsealed instance. Whoever uses one of
+// its keys holds users for reading, so that sealing waits for calls under way.
+type keyring struct {
+	users  sync.RWMutex
+	root   *crypto.Root
+	system *crypto.DataKey
+
+	mu   sync.RWMutex
+	data map[dataKeyID]*crypto.DataKey
+}
+
+type dataKeyID struct {
+	vault      store.ID
+	generation uint64
+}
+
+// maxOpenKeys bounds the data keys kept open, at about 200 bytes each. Opening
+// one anew costs 30 µs.
+const maxOpenKeys = 8192
+
+func newKeyring(root *crypto.Root, system *crypto.DataKey) *keyring {
+	return &keyring{root: root, system: system, data: make(map[dataKeyID]*crypto.DataKey)}
+}
+
+// dataKey is a vault's data key, read from r unless it is open already.
+func (k *keyring) dataKey(r store.Reader, vault store.ID, generation uint64) (*crypto.DataKey, error) {
+	id := dataKeyID{vault, generation}
+	k.mu.RLock()
+	open := k.data[id]
+	k.mu.RUnlock()
+	if open != nil {
+		return open, nil
+	}
+	file, err := r.VaultKey(vault, generation)
+	if err != nil {
+		return nil, fmt.Errorf("read data key %d of vault %s: %w", generation, vault, err)
+	}
+	open, err = k.root.OpenDataKey(vault, file)
+	if err != nil {
+		return nil, fmt.Errorf("open data key %d of vault %s: %w", generation, vault, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.data) >= maxOpenKeys {
+		for other := range k.data {
+			delete(k.data, other)
+			break
+		}
+	}
+	k.data[id] = open
+	return open, nil
+}
+
+// forget drops a vault's data keys.
+func (k *keyring) forget(vault store.ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id := range k.data {
+		if id.vault == vault {
+			delete(k.data, id)
+		}
+	}
+}
+
+// destroy waits for calls under way and wipes all keys.
+func (k *keyring) destroy() {
+	k.users.Lock()
+	defer k.users.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, open := range k.data {
+		open.Destroy()
+	}
+	clear(k.data)
+	k.system.Destroy()
+	k.root.Destroy()
+}

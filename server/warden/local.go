@@ -1,0 +1,167 @@
+package warden
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"coffer/crypto"
+	"coffer/server/access"
+	"coffer/server/api"
+	"coffer/store"
+)
+
+// AddLocalUser adds a user to the built-in code host.
+func (w *Warden) AddLocalUser(ctx context.Context, who Caller, req api.AddLocalUser) (*api.LocalUser, error) {
+	if err := admit(who, access.LocalUserAdd); err != nil {
+		return nil, w.settle(ctx, who, access.LocalUserAdd, store.Vault{}, err)
+	}
+	hash, err := crypto.HashPassword([]byte(req.Password.Reveal()))
+	if err != nil {
+		return nil, err
+	}
+	u := store.LocalUser{Name: req.Username, Password: hash, Operator: req.Operator}
+	err = w.changeSelf(ctx, who, access.LocalUserAdd, func(tx store.Tx, j *journal) error {
+		u.Created = store.At(j.now)
+		if err := nameTaken(tx.AddLocalUser(&u), u.Name); err != nil {
+			return err
+		}
+		_, err := w.userAt(tx, j, strconv.FormatUint(u.ID, 10), u.Name)
+		return err
+	})
+	return &api.LocalUser{ID: int64(u.ID), Username: u.Name, Operator: u.Operator}, err
+}
+
+func nameTaken(err error, name string) error {
+	if errors.Is(err, store.ErrExists) {
+		return api.Errorf(api.Conflict, "The name %s is taken already.", name)
+	}
+	return err
+}
+
+// AddLocalOrg adds an organization to the built-in code host.
+func (w *Warden) AddLocalOrg(ctx context.Context, who Caller, req api.AddLocalOrg) (*api.LocalOrg, error) {
+	o := store.LocalOrg{Name: req.Name}
+	err := w.changeSelf(ctx, who, access.LocalOrgAdd, func(tx store.Tx, j *journal) error {
+		o.Created = store.At(j.now)
+		return nameTaken(tx.AddLocalOrg(&o), o.Name)
+	})
+	return &api.LocalOrg{ID: int64(o.ID), Name: o.Name}, err
+}
+
+// SetLocalMember gives a user a role in an organization of the built-in code host.
+func (w *Warden) SetLocalMember(ctx context.Context, who Caller, req api.SetLocalMember) error {
+	err := w.changeSelf(ctx, who, access.LocalMemberSet, func(tx store.Tx, _ *journal) error {
+		org, err := tx.LocalNamespace(req.Org)
+		if err = unknownName(err, "org", req.Org, org.Kind == store.OwnerOrg); err != nil {
+			return err
+		}
+		user, err := localUser(tx.Reader, req.Username)
+		if err != nil {
+			return err
+		}
+		return tx.SetLocalMember(org.ID, user.ID, req.Role)
+	})
+	w.roles.forget()
+	return err
+}
+
+func unknownName(err error, field, name string, rightKind bool) error {
+	if errors.Is(err, store.ErrNotFound) || err == nil && !rightKind {
+		return api.InvalidField(field, api.UnknownValue, "There is no %s %q. Add it first.", field, name)
+	}
+	return err
+}
+
+func localUser(r store.Reader, name string) (store.LocalUser, error) {
+	ns, err := r.LocalNamespace(name)
+	if err := unknownName(err, "username", name, ns.Kind == store.OwnerUser); err != nil {
+		return store.LocalUser{}, err
+	}
+	return r.LocalUser(ns.ID)
+}
+
+// AddLocalRepo registers a repository at the built-in code host.
+func (w *Warden) AddLocalRepo(ctx context.Context, who Caller, req api.AddLocalRepo) (*api.LocalRepo, error) {
+	owner, name, _ := api.SplitRepo(req.RepoFullName)
+	repo := store.LocalRepo{Name: name, Public: req.Public}
+	var spelled string
+	err := w.changeSelf(ctx, who, access.LocalRepoAdd, func(tx store.Tx, j *journal) error {
+		ns, err := tx.LocalNamespace(owner)
+		if err := unknownName(err, "repoFullName", owner, true); err != nil {
+			return err
+		}
+		repo.OwnerKind, repo.Owner, repo.Created = ns.Kind, ns.ID, store.At(j.now)
+		named, err := records{tx.Reader}.Namespace(owner)
+		if err != nil {
+			return err
+		}
+		spelled = named.Name + "/" + name
+		err = tx.AddLocalRepo(&repo)
+		if errors.Is(err, store.ErrExists) {
+			return api.Errorf(api.Conflict, "The repository %s exists already.", spelled)
+		}
+		return err
+	})
+	w.roles.forget()
+	return &api.LocalRepo{ID: int64(repo.ID), RepoFullName: spelled, Public: repo.Public}, err
+}
+
+// GrantLocalRepo gives a user a role on a repository of the built-in code host,
+// or takes it away.
+func (w *Warden) GrantLocalRepo(ctx context.Context, who Caller, req api.GrantLocalRepo) error {
+	owner, name, _ := api.SplitRepo(req.RepoFullName)
+	role := req.Role
+	if role == "none" {
+		role = ""
+	}
+	err := w.changeSelf(ctx, who, access.LocalRoleGrant, func(tx store.Tx, _ *journal) error {
+		ns, err := tx.LocalNamespace(owner)
+		if err := unknownName(err, "repoFullName", owner, true); err != nil {
+			return err
+		}
+		repo, err := tx.LocalRepoNamed(ns, name)
+		if err := unknownName(err, "repoFullName", req.RepoFullName, true); err != nil {
+			return err
+		}
+		user, err := localUser(tx.Reader, req.Username)
+		if err != nil {
+			return err
+		}
+		return tx.SetLocalRole(repo.ID, user.ID, role)
+	})
+	w.roles.forget()
+	return err
+}
+
+// IssueToken makes an API key in the name of a user of the built-in code host.
+func (w *Warden) IssueToken(ctx context.Context, who Caller, req api.IssueToken) (*api.CreatedAPIKey, error) {
+	now := w.now()
+	var expires time.Time
+	if req.TTLSeconds > 0 {
+		expires = now.Add(time.Duration(req.TTLSeconds) * time.Second)
+	}
+	k, token, err := newKey(now, req.Name, req.Environment, req.Scopes, req.AllowedIPs, expires)
+	if err != nil {
+		return nil, err
+	}
+	err = w.changeSelf(ctx, who, access.TokenIssue, func(tx store.Tx, j *journal) error {
+		account, err := localUser(tx.Reader, req.Username)
+		if err != nil {
+			return err
+		}
+		user, err := w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name)
+		if err != nil {
+			return err
+		}
+		k.User = user.ID
+		j.who.user = user
+		j.note("api_key_created", keyMeta(k))
+		return tx.PutAPIKey(k)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &api.CreatedAPIKey{APIKey: w.shownKey(k), Token: api.Revealed(token)}, nil
+}

@@ -1,0 +1,484 @@
+package warden
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"coffer/crypto"
+	"coffer/server/access"
+	"coffer/server/api"
+	"coffer/store"
+)
+
+// systemKey stands where a vault's id stands for other data keys. It is no UUID,
+// so no vault ever has it.
+var systemKey = crypto.ID([]byte("coffer:systemkey"))
+
+// startState is what is known about an instance that is not unsealed.
+type startState struct {
+	initialized atomic.Bool
+	claim       atomic.Pointer[string] // the one-time token, while uninitialised
+	mu          sync.Mutex
+	lastError   string
+	keyFile     string // where a key file asked for by Initialize goes, and what Unseal tries by itself
+	passphrase  func() ([]byte, error)
+}
+
+// Start is how an instance may be unsealed without anybody asking: what its
+// operator configured.
+type Start struct {
+	KeyFile    string                 // "" means where the key file was when it was added
+	Passphrase func() ([]byte, error) // nil for none
+	NewKeyFile string                 // where Initialize writes a key file when it is asked for one
+}
+
+// Open looks at what the store holds and tries to unseal as configured. Failing
+// to is not an error: the instance stays sealed and Status says why. The claim
+// token is for whoever may initialise a fresh instance, and "" otherwise.
+func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
+	w.start.keyFile, w.start.passphrase = s.NewKeyFile, s.Passphrase
+	var methods []store.Method
+	err = w.store.View(ctx, func(r store.Reader) error {
+		_, err := r.Instance()
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		w.start.initialized.Store(err == nil)
+		if err == nil {
+			methods, err = r.Methods()
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the instance's record: %w", err)
+	}
+	if !w.start.initialized.Load() {
+		claim, err = crypto.NewToken(32)
+		w.start.claim.Store(&claim)
+		return claim, err
+	}
+	if s.KeyFile != "" {
+		w.start.keyFile = s.KeyFile
+	} else {
+		w.start.keyFile = recordedKeyFile(methods)
+	}
+	if err := w.Unseal(ctx, api.Unseal{}); err != nil {
+		w.log.Warn("still sealed", "reason", err)
+	}
+	return "", nil
+}
+
+func recordedKeyFile(methods []store.Method) string {
+	for _, m := range methods {
+		if m.Path != "" {
+			return m.Path
+		}
+	}
+	return ""
+}
+
+func (w *Warden) errSealed() *api.Error {
+	e := &api.Error{Code: api.Sealed, RetryAfter: 5 * time.Second,
+		Message: "This vault is sealed. Its operator must unseal it: coffer unseal."}
+	if !w.start.initialized.Load() {
+		e.Message = "This server is not set up yet. Its operator must run: coffer init."
+	}
+	return e
+}
+
+// holdKeys is the keyring, held for use; the caller releases its users lock.
+func (w *Warden) holdKeys() (*keyring, error) {
+	k := w.keys.Load()
+	if k == nil {
+		return nil, w.errSealed()
+	}
+	k.users.RLock()
+	if w.keys.Load() != k {
+		k.users.RUnlock()
+		return nil, w.errSealed()
+	}
+	return k, nil
+}
+
+func (w *Warden) dropKeys() {
+	if k := w.keys.Swap(nil); k != nil {
+		k.destroy()
+	}
+}
+
+// Status tells whether the instance can serve, and how it can be unsealed.
+func (w *Warden) Status(ctx context.Context) api.Status {
+	s := api.Status{
+		Initialized: w.start.initialized.Load(), Sealed: w.keys.Load() == nil,
+		Version: w.c.Version, Methods: []api.UnsealMethod{},
+	}
+	if s.Sealed {
+		w.start.mu.Lock()
+		s.LastError = w.start.lastError
+		w.start.mu.Unlock()
+	}
+	methods, err := w.methods(ctx)
+	for _, m := range methods {
+		s.Methods = append(s.Methods, api.UnsealMethod{
+			ID: m.ID.String(), Kind: m.Kind, Fingerprint: m.Fingerprint, CreatedAt: api.At(m.Created.Time()),
+		})
+	}
+	if err != nil {
+		w.log.Error("the unseal methods cannot be read", "error", err)
+		s.LastError = "The data cannot be read. See the server's log."
+	}
+	return s
+}
+
+// Setup is what a fresh instance is made with.
+type Setup struct {
+	Passphrase string // one of Passphrase and KeyFile
+	KeyFile    string // read if it is there, else written
+	Admin      *api.NewOperator
+}
+
+// Initialize makes a fresh instance for whoever knows its claim token.
+func (w *Warden) Initialize(ctx context.Context, req api.Initialize) (*api.Initialized, error) {
+	claim := w.start.claim.Load()
+	if claim == nil {
+		return nil, errInitialized()
+	}
+	if subtle.ConstantTimeCompare([]byte(*claim), []byte(req.ClaimToken.Reveal())) != 1 {
+		return nil, api.Errorf(api.Forbidden, "This is not the claim token that the server printed at its first start. Look into its log.")
+	}
+	setup := Setup{Admin: req.Admin}
+	if req.Passphrase != nil {
+		setup.Passphrase = req.Passphrase.Reveal()
+	} else {
+		w.start.mu.Lock()
+		setup.KeyFile = w.start.keyFile
+		w.start.mu.Unlock()
+	}
+	return w.SetUp(ctx, setup)
+}
+
+func errInitialized() *api.Error {
+	return api.Errorf(api.Conflict, "This server is set up already.")
+}
+
+// SetUp makes the keys of a fresh instance, and its first user, and leaves it
+// unsealed. The recovery key in the answer is kept nowhere.
+func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
+	w.sealing.Lock()
+	defer w.sealing.Unlock()
+	if w.start.initialized.Load() {
+		return nil, errInitialized()
+	}
+	master, err := crypto.NewMaster()
+	if err != nil {
+		return nil, err
+	}
+	now := w.now()
+	ids := store.NewIDs(now)
+	first, err := w.firstMethod(master, s, ids, now)
+	if err != nil {
+		return nil, err
+	}
+	recovery, method, err := recoveryMethod(master, ids, now)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := newOperator(s.Admin)
+	if err != nil {
+		return nil, err
+	}
+	keys, instance, err := newInstance(master, ids, now)
+	if err != nil {
+		return nil, err
+	}
+	account := ids.Next()
+	err = w.store.Update(ctx, func(tx store.Tx) error {
+		if _, err := tx.Instance(); !errors.Is(err, store.ErrNotFound) {
+			return errors.Join(err, errInitialized())
+		}
+		return errors.Join(tx.PutInstance(instance), tx.PutMethod(first), tx.PutMethod(method),
+			w.addOperator(tx, admin, account, now))
+	})
+	if err != nil {
+		keys.destroy()
+		return nil, w.outward(err)
+	}
+	w.start.initialized.Store(true)
+	w.start.claim.Store(nil)
+	w.keys.Store(keys)
+	return &api.Initialized{
+		RecoveryKey: api.Revealed(recovery.Reveal()), Fingerprint: master.Fingerprint(), KeyFile: first.Path,
+	}, nil
+}
+
+func (w *Warden) firstMethod(m *crypto.Master, s Setup, ids *store.IDs, now time.Time) (store.Method, error) {
+	if s.KeyFile == "" {
+		file, err := crypto.WrapPassphrase(m, []byte(s.Passphrase), w.c.WorkFactor)
+		return store.Method{ID: ids.Next(), Kind: api.MethodPassphrase, Created: store.At(now), File: file}, err
+	}
+	path, err := filepath.Abs(s.KeyFile)
+	if err != nil {
+		return store.Method{}, err
+	}
+	identity, err := readOrWriteKeyFile(path)
+	if err != nil {
+		return store.Method{}, err
+	}
+	file, err := crypto.WrapIdentity(m, identity.Recipient())
+	return store.Method{
+		ID: ids.Next(), Kind: api.MethodKeyFile, Created: store.At(now),
+		Fingerprint: identity.Fingerprint(), Path: path, File: file,
+	}, err
+}
+
+// readOrWriteKeyFile takes the key in a file, or puts a new one there.
+func readOrWriteKeyFile(path string) (*crypto.Identity, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		identity, err := crypto.ParseIdentity(text)
+		if err != nil {
+			return nil, api.Errorf(api.Invalid, "The key file %s holds no usable key (%v). Name a file that does not exist yet to get a new one.", path, err)
+		}
+		return identity, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, api.Errorf(api.Invalid, "The key file cannot be read: %v.", err)
+	}
+	identity, err := crypto.NewIdentity()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, api.Errorf(api.Invalid, "The key file cannot be written: %v.", err)
+	}
+	_, err = f.Write(identity.File())
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, fmt.Errorf("write the key file: %w", err)
+	}
+	return identity, nil
+}
+
+func recoveryMethod(m *crypto.Master, ids *store.IDs, now time.Time) (*crypto.Identity, store.Method, error) {
+	recovery, err := crypto.NewIdentity()
+	if err != nil {
+		return nil, store.Method{}, err
+	}
+	file, err := crypto.WrapIdentity(m, recovery.Recipient())
+	return recovery, store.Method{
+		ID: ids.Next(), Kind: api.MethodRecovery, Created: store.At(now),
+		Fingerprint: recovery.Fingerprint(), File: file,
+	}, err
+}
+
+func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, store.Instance, error) {
+	root, rootFile, err := crypto.NewRoot(m)
+	if err != nil {
+		return nil, store.Instance{}, err
+	}
+	i := store.Instance{
+		ID: ids.Next(), Schema: store.Schema, Created: store.At(now),
+		Fingerprint: m.Fingerprint(), RootKey: rootFile,
+	}
+	system, systemFile, err := root.NewDataKey(systemKey)
+	if err != nil {
+		root.Destroy()
+		return nil, i, err
+	}
+	i.SystemKey = systemFile
+	return newKeyring(root, system), i, nil
+}
+
+// newOperator hashes the first user's password, before any transaction.
+func newOperator(admin *api.NewOperator) (*store.LocalUser, error) {
+	if admin == nil {
+		return nil, nil
+	}
+	hash, err := crypto.HashPassword([]byte(admin.Password.Reveal()))
+	return &store.LocalUser{Name: admin.Username, Password: hash, Operator: true}, err
+}
+
+func (w *Warden) addOperator(tx store.Tx, u *store.LocalUser, id store.ID, now time.Time) error {
+	if u == nil {
+		return nil
+	}
+	u.Created = store.At(now)
+	if err := tx.AddLocalUser(u); err != nil {
+		return err
+	}
+	return tx.PutUser(store.User{
+		ID: id, Forge: "local", Account: fmt.Sprint(u.ID), Login: u.Name, Created: store.At(now),
+	})
+}
+
+// Unseal opens the instance with what the request brings or, when it brings
+// nothing, with what its operator configured. Unsealing an open instance does
+// nothing.
+func (w *Warden) Unseal(ctx context.Context, req api.Unseal) error {
+	w.sealing.Lock()
+	defer w.sealing.Unlock()
+	if !w.start.initialized.Load() {
+		return w.errSealed()
+	}
+	if w.keys.Load() != nil {
+		return nil
+	}
+	err := w.unseal(ctx, req)
+	w.start.mu.Lock()
+	defer w.start.mu.Unlock()
+	w.start.lastError = ""
+	if err != nil {
+		w.start.lastError = err.Error()
+	}
+	return err
+}
+
+func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
+	methods, err := w.methods(ctx)
+	if err != nil {
+		return w.outward(err)
+	}
+	master, err := w.master(methods, req)
+	if err != nil {
+		return err
+	}
+	var instance store.Instance
+	err = w.store.View(ctx, func(r store.Reader) (err error) {
+		instance, err = r.Instance()
+		return err
+	})
+	if err != nil {
+		return w.outward(err)
+	}
+	root, err := master.OpenRoot(instance.RootKey)
+	if errors.Is(err, crypto.ErrWrongKey) {
+		return api.Errorf(api.Forbidden, "The master key was changed: this method opens key %s, the data is sealed under %s. Restore the method's key from a backup, or use another method.", master.Fingerprint(), instance.Fingerprint)
+	}
+	if err != nil {
+		return err
+	}
+	system, err := root.OpenDataKey(systemKey, instance.SystemKey)
+	if err != nil {
+		root.Destroy()
+		return err
+	}
+	w.keys.Store(newKeyring(root, system))
+	w.log.Info("unsealed", "key", instance.Fingerprint)
+	return nil
+}
+
+func (w *Warden) methods(ctx context.Context) (all []store.Method, err error) {
+	err = w.store.View(ctx, func(r store.Reader) error {
+		found, err := r.Methods()
+		for _, m := range found {
+			m.File = append([]byte(nil), m.File...)
+			all = append(all, m)
+		}
+		return err
+	})
+	return all, err
+}
+
+// master gets the master key with the first thing there is: what the request
+// brings, the configured passphrase, the key file.
+func (w *Warden) master(methods []store.Method, req api.Unseal) (*crypto.Master, error) {
+	switch {
+	case req.Passphrase != nil:
+		return byPassphrase(methods, []byte(req.Passphrase.Reveal()))
+	case req.Key != nil:
+		return byKey(methods, []byte(req.Key.Reveal()), "This key")
+	case w.start.passphrase != nil:
+		passphrase, err := w.start.passphrase()
+		if err != nil {
+			return nil, api.Errorf(api.Forbidden, "The passphrase cannot be read: %v. Mend unseal.passphrase_file, or unseal by hand: coffer unseal.", err)
+		}
+		return byPassphrase(methods, passphrase)
+	case w.start.keyFile != "":
+		text, err := os.ReadFile(w.start.keyFile)
+		if err != nil {
+			return nil, api.Errorf(api.Forbidden, "The key file is missing: %v. Bring it back, or unseal with the recovery key: coffer unseal --recovery-key-file FILE.", err)
+		}
+		return byKey(methods, text, "The key file "+w.start.keyFile)
+	default:
+		return nil, api.Errorf(api.Forbidden, "No way to unseal is configured. Unseal by hand: coffer unseal.")
+	}
+}
+
+func byPassphrase(methods []store.Method, passphrase []byte) (*crypto.Master, error) {
+	tried := false
+	for _, m := range methods {
+		if m.Kind != api.MethodPassphrase {
+			continue
+		}
+		tried = true
+		master, err := crypto.UnwrapPassphrase(m.File, passphrase)
+		if err == nil {
+			return master, nil
+		}
+		if !errors.Is(err, crypto.ErrWrongPassphrase) {
+			return nil, err
+		}
+	}
+	if !tried {
+		return nil, api.Errorf(api.Forbidden, "This instance has no passphrase. Unseal with its key file or recovery key.")
+	}
+	return nil, api.Errorf(api.Forbidden, "Wrong passphrase. Try again; if it is lost, unseal with the recovery key.")
+}
+
+func byKey(methods []store.Method, text []byte, what string) (*crypto.Master, error) {
+	identity, err := crypto.ParseIdentity(text)
+	if err != nil {
+		return nil, api.Errorf(api.Forbidden, "%s is not a usable key (%v). It should hold one line that begins with AGE-SECRET-KEY-PQ-1.", what, err)
+	}
+	wanted := ""
+	for _, m := range methods {
+		if m.Kind == api.MethodPassphrase {
+			continue
+		}
+		master, err := crypto.UnwrapIdentity(m.File, identity)
+		if err == nil {
+			return master, nil
+		}
+		if !errors.Is(err, crypto.ErrWrongKey) {
+			return nil, err
+		}
+		wanted += " " + m.Fingerprint + " (" + m.Kind + ")"
+	}
+	return nil, api.Errorf(api.Forbidden, "%s belongs to another instance: it is %s, and this one opens with%s.", what, identity.Fingerprint(), wanted)
+}
+
+// Seal takes the keys out of memory at once. Calls under way finish first.
+func (w *Warden) Seal(ctx context.Context, who Caller) error {
+	if err := admit(who, access.SystemSeal); err != nil {
+		return w.settle(ctx, who, access.SystemSeal, store.Vault{}, err)
+	}
+	w.sealing.Lock()
+	defer w.sealing.Unlock()
+	w.dropKeys()
+	w.log.Info("sealed")
+	return nil
+}
+
+// Harden keeps the memory of this process to itself as far as the system
+// allows, and reports what could not be done.
+func Harden() []string {
+	h := crypto.Harden()
+	var missing []string
+	if !h.NotDumpable {
+		missing = append(missing, "other processes of this user may read the server's memory")
+	}
+	if !h.NoCore {
+		missing = append(missing, "a crash may leave a core file")
+	}
+	if h.KeyMemory == crypto.MemoryPlain {
+		missing = append(missing, "the root key may be swapped to disk")
+	}
+	return missing
+}

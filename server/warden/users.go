@@ -1,0 +1,62 @@
+package warden
+
+import (
+	"context"
+	"errors"
+
+	"coffer/server/access"
+	"coffer/server/api"
+	"coffer/store"
+)
+
+// Me is the caller.
+func (w *Warden) Me(ctx context.Context, who Caller, _ api.Empty) (*api.User, error) {
+	u := who.user
+	err := w.self(ctx, who, access.UserMe, func(store.Reader) error { return nil })
+	return &api.User{
+		ID: u.ID.String(), ForgeType: u.Forge, ForgeUserID: u.Account, Username: u.Login,
+		Email: orNull(u.Email), AvatarURL: orNull(u.AvatarURL), Plan: w.c.Plan.Name,
+		CreatedAt: api.At(u.Created.Time()),
+	}, err
+}
+
+// ValidateToken says whose credential it was.
+func (w *Warden) ValidateToken(ctx context.Context, who Caller, _ api.Empty) (*api.ValidatedToken, error) {
+	u := who.user
+	err := w.self(ctx, who, access.TokenValidate, func(store.Reader) error { return nil })
+	return &api.ValidatedToken{
+		Username: u.Login, ForgeType: u.Forge, ForgeUserID: u.Account, Plan: w.c.Plan.Name,
+		CreatedAt: api.At(u.Created.Time()),
+	}, err
+}
+
+// Usage is what the caller's plan allows and what is used of it.
+func (w *Warden) Usage(ctx context.Context, who Caller, _ api.Empty) (*api.Usage, error) {
+	out := &api.Usage{Plan: w.c.Plan.Name, Limits: w.c.Plan.Limits()}
+	err := w.self(ctx, who, access.UserUsage, func(r store.Reader) error {
+		vaults, err := r.VaultsOf(store.AccountOfUser(who.user.ID))
+		out.Usage = api.UsageCount{}
+		for _, v := range vaults {
+			if v.Private {
+				out.Usage.Private++
+			} else {
+				out.Usage.Public++
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
+// userAt is the user of an account at the code host, recorded now if this is
+// the first time it is seen.
+func (w *Warden) userAt(tx store.Tx, j *journal, account, login string) (store.User, error) {
+	u, err := tx.UserAt(w.forge.Kind(), account)
+	if !errors.Is(err, store.ErrNotFound) {
+		return u, err
+	}
+	u = store.User{
+		ID: j.ids.Next(), Forge: w.forge.Kind(), Account: account, Login: login, Created: store.At(j.now),
+	}
+	return u, tx.PutUser(u)
+}

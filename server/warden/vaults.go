@@ -1,0 +1,259 @@
+package warden
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"coffer/crypto"
+	"coffer/server/access"
+	"coffer/server/api"
+	"coffer/server/forge"
+	"coffer/store"
+)
+
+// ListVaults is a page of all vaults on whose repositories the caller has a
+// role, latest change first.
+func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults) (*api.List[api.Vault], error) {
+	if err := admit(who, access.VaultList); err != nil {
+		return nil, w.settle(ctx, who, access.VaultList, store.Vault{}, err)
+	}
+	reachable, err := w.forge.Repositories(ctx, who.user.Account)
+	if err != nil {
+		return nil, w.errForge(err)
+	}
+	var all []api.Vault
+	err = w.self(ctx, who, access.VaultList, func(r store.Reader) error {
+		all = all[:0]
+		for _, there := range reachable {
+			v, err := w.listed(r, who, there)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, v.record())
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b api.Vault) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt.Time), cmp.Compare(a.ID, b.ID))
+	})
+	return api.Cut(all, req.Page), err
+}
+
+func (w *Warden) listed(r store.Reader, who Caller, there forge.Reachable) (*visit, error) {
+	id, err := r.VaultIDByRepo(there.Repository.ID)
+	if err != nil {
+		return nil, err
+	}
+	vault, err := r.Vault(id)
+	if err != nil {
+		return nil, err
+	}
+	role, err := access.ParseRole(string(there.Role))
+	if err != nil {
+		return nil, err
+	}
+	return w.visitOf(r, who, access.VaultList, vault, role, nil, w.now())
+}
+
+// Vault is one vault.
+func (w *Warden) Vault(ctx context.Context, who Caller, ref api.Ref) (*api.Vault, error) {
+	var found api.Vault
+	err := w.read(ctx, who, access.VaultGet, ref.Repository(), func(v *visit) error {
+		found = v.record()
+		return nil
+	})
+	return &found, err
+}
+
+// record is the vault as the visitor may see it.
+func (v *visit) record() api.Vault {
+	permission := v.role.String()
+	out := api.Vault{
+		ID:                 v.vault.ID.String(),
+		RepoFullName:       v.vault.Repository(),
+		RepoOwner:          v.vault.Owner,
+		RepoName:           v.vault.Name,
+		RepoAvatar:         orNull(v.vault.AvatarURL),
+		IsPrivate:          v.vault.Private,
+		Permission:         &permission,
+		Environments:       []string{},
+		EnvironmentDetails: v.details(),
+		Syncs:              []struct{}{},
+		CreatedAt:          api.At(v.vault.Created.Time()),
+	}
+	updated := v.vault.Updated
+	for _, e := range v.readable() {
+		out.Environments = append(out.Environments, e.Name)
+		out.SecretCount += e.Secrets
+		updated = max(updated, e.Updated)
+	}
+	out.UpdatedAt = api.At(updated.Time())
+	return out
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// CreateVault makes the vault of a repository, with the three usual
+// environments. The caller must be an admin of the repository; in the built-in
+// code host, the owner of a namespace may name a repository that is not
+// registered yet.
+func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVault) (*api.CreatedVault, error) {
+	const act = access.VaultCreate
+	if err := admit(who, act); err != nil {
+		return nil, w.settle(ctx, who, act, w.vaultNamed(ctx, req.RepoFullName), err)
+	}
+	repo, role, err := w.repositoryFor(ctx, who, req.RepoFullName)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseRole(who, act, role, req.RepoFullName); err != nil {
+		return nil, w.settle(ctx, who, act, w.vaultNamed(ctx, req.RepoFullName), err)
+	}
+	keys, err := w.holdKeys()
+	if err != nil {
+		return nil, err
+	}
+	defer keys.users.RUnlock()
+	vault, dataKey, err := w.newVault(who, repo, keys)
+	if err != nil {
+		return nil, err
+	}
+	var made api.Vault
+	err = w.changeSelf(ctx, who, act, func(tx store.Tx, j *journal) error {
+		if err := w.addVault(tx, j, vault, dataKey); err != nil {
+			return err
+		}
+		v, err := w.visitOf(tx.Reader, who, act, vault, role, keys, j.now)
+		if err == nil {
+			made = v.record()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &api.CreatedVault{Vault: made, VaultID: made.ID, Message: "Vault created for " + made.RepoFullName + "."}, nil
+}
+
+// repositoryFor asks the code host for a repository and the caller's role on it.
+func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (forge.Repository, access.Role, error) {
+	owner, short, _ := api.SplitRepo(name)
+	repo, err := w.forge.Repository(ctx, owner, short)
+	if registrar, ok := w.forge.(forge.Registrar); ok && errors.Is(err, forge.ErrNotFound) {
+		repo, err = registrar.Register(ctx, who.user.Account, owner, short)
+		w.roles.forget()
+	}
+	switch {
+	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrRefused):
+		return repo, access.None, nil
+	case err != nil:
+		return repo, access.None, w.errForge(err)
+	}
+	role, err := w.role(ctx, who.user, repo.ID)
+	return repo, role, err
+}
+
+func (w *Warden) newVault(who Caller, repo forge.Repository, keys *keyring) (store.Vault, []byte, error) {
+	now := w.now()
+	v := store.Vault{
+		ID: store.NewIDs(now).Next(), RepoID: repo.ID, Owner: repo.Owner, Name: repo.Name,
+		AvatarURL: repo.AvatarURL, Private: !repo.Public,
+		OwnerKind: string(repo.OwnerKind), OwnerID: repo.OwnerID, CreatedBy: who.user.ID,
+		Generation: 1, Created: store.At(now), Updated: store.At(now),
+	}
+	k, file, err := keys.root.NewDataKey(crypto.ID(v.ID))
+	if err == nil {
+		k.Destroy()
+	}
+	return v, file, err
+}
+
+func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey []byte) error {
+	err := tx.AddVault(vault, dataKey)
+	if errors.Is(err, store.ErrExists) {
+		return api.Errorf(api.Conflict, "%s has a vault already.", vault.Repository())
+	}
+	if err != nil {
+		return err
+	}
+	for i, name := range []string{"development", "staging", "production"} {
+		e := store.Environment{
+			ID: j.ids.Next(), Vault: vault.ID, Name: name, Type: access.Infer(name).String(), Order: i,
+			Created: vault.Created, Updated: vault.Created,
+		}
+		if err := tx.PutEnvironment(e); err != nil {
+			return err
+		}
+	}
+	j.vault = vault
+	j.note("vault_created", map[string]any{"isPrivate": vault.Private})
+	return nil
+}
+
+// DeleteVault removes a vault with everything in it but its activity, and with
+// the key that could have opened its values.
+func (w *Warden) DeleteVault(ctx context.Context, who Caller, ref api.Ref) error {
+	var gone store.ID
+	err := w.change(ctx, who, access.VaultDelete, ref.Repository(), func(v *visit) error {
+		gone = v.vault.ID
+		v.note("vault_deleted", nil)
+		return v.tx.DeleteVault(v.vault)
+	})
+	if keys := w.keys.Load(); err == nil && keys != nil {
+		keys.forget(gone)
+	}
+	return err
+}
+
+// Collaborators lists who has a role on a vault's repository.
+func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*api.Collaborators, error) {
+	var vault store.Vault
+	err := w.read(ctx, who, access.CollaboratorList, ref.Repository(), func(v *visit) error {
+		vault = v.vault
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	people, err := w.forge.Collaborators(ctx, vault.RepoID)
+	if err != nil {
+		return nil, w.errForge(err)
+	}
+	out := &api.Collaborators{RepoFullName: vault.Repository(), Provider: w.forge.Kind(), Collaborators: []api.Collaborator{}}
+	for _, p := range people {
+		c, err := collaborator(p)
+		if err != nil {
+			return nil, w.errForge(err)
+		}
+		out.Collaborators = append(out.Collaborators, c)
+	}
+	return out, nil
+}
+
+func collaborator(p forge.Collaborator) (api.Collaborator, error) {
+	role, err := access.ParseRole(string(p.Role))
+	if err != nil {
+		return api.Collaborator{}, err
+	}
+	kind := "user"
+	if p.User.Bot {
+		kind = "bot"
+	}
+	return api.Collaborator{
+		Login: p.User.Login, AvatarURL: orNull(p.User.AvatarURL), HTMLURL: orNull(p.URL),
+		GithubPermission: role.String(), Type: kind,
+		KeywayPermissions: api.KeywayPermissions{
+			CanRead: true, CanWrite: role >= access.Write, CanManage: role == access.Admin,
+		},
+	}, nil
+}

@@ -1,0 +1,170 @@
+// Package warden holds the rules: who may do what, what is written, what is
+// recorded.
+//
+// It is the one door to the data. An operation names what it wants to do; the
+// door finds out the caller's role at the code host, asks access, opens a
+// transaction and lets the operation in; what the operation did, or that it was
+// refused, goes into the audit log before anybody gets an answer:
+//
+//	Push ─▶ change ─▶ enter: credential, scope, vault, role ─▶ refused? record, 403 or 404
+//	                  └▶ transaction: rights ▸ work ▸ audit record ▸ commit
+//	Pull ─▶ read ──▶ enter ─▶ snapshot: rights ▸ copy what is sealed
+//	                  └▶ audit record durable ─▶ open the values ─▶ answer
+//
+// The invariant: nobody reaches a record of a vault but through read or change,
+// and neither lets anybody in unasked. Only this package holds store and crypto
+// at once. It knows no HTTP; httpd turns requests into calls and errors into
+// statuses. See DESIGN.md.
+package warden
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"coffer/crypto"
+	"coffer/server/api"
+	"coffer/server/billing"
+	"coffer/server/forge"
+	"coffer/store"
+	"coffer/store/kv"
+)
+
+// Config is what a Warden works with. Store and Log are needed, the rest has
+// defaults.
+type Config struct {
+	Store *store.Store
+	Log   *slog.Logger
+
+	// Forge makes the code host that the instance is bound to; nil means the
+	// built-in one, which keeps its accounts in the directory it is given.
+	Forge func(forge.Directory) forge.Forge
+
+	Now        func() time.Time
+	Version    string
+	WorkFactor int // scrypt's log2 N for new passphrases; 0 means 18
+
+	// BatchReads lets a read of values answer up to 10 ms before its audit
+	// record is durable; a crash can lose the records of that window.
+	BatchReads bool
+
+	// AdditiveClients are beginnings of User-Agents whose pushes merge unless
+	// they say otherwise.
+	AdditiveClients []string
+
+	Plan           billing.Plan // of everybody while billing is off
+	TrashRetention time.Duration
+
+	// Status is the wire's number for a code, which the audit log shows.
+	Status func(api.Code) int
+}
+
+// Warden is the door. Its methods may be called by many goroutines at once.
+type Warden struct {
+	c       Config
+	store   *store.Store
+	forge   forge.Forge
+	now     func() time.Time
+	log     *slog.Logger
+	keys    atomic.Pointer[keyring] // nil while sealed
+	roles   *roleCache
+	uses    *keyUses
+	batch   *batch
+	ready   readiness
+	sealing sync.Mutex // one initialisation, unsealing or sealing at a time
+	start   startState
+	closing context.CancelFunc
+	workers sync.WaitGroup
+}
+
+// New makes a sealed Warden. Close it before its store.
+func New(c Config) *Warden {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.WorkFactor == 0 {
+		c.WorkFactor = crypto.DefaultWorkFactor
+	}
+	if c.TrashRetention == 0 {
+		c.TrashRetention = 30 * 24 * time.Hour
+	}
+	w := &Warden{c: c, store: c.Store, now: c.Now, log: c.Log}
+	if c.Forge == nil {
+		c.Forge = func(d forge.Directory) forge.Forge { return forge.NewLocal(d) }
+	}
+	w.forge = c.Forge(directory{w})
+	w.roles = newRoleCache(c.Now)
+	w.uses = newKeyUses()
+	ctx, cancel := context.WithCancel(context.Background())
+	w.closing = cancel
+	w.batch = newBatch(w)
+	w.workers.Go(func() { w.batch.run(ctx) })
+	w.workers.Go(func() { w.flushUses(ctx) })
+	return w
+}
+
+// Close finishes what is under way and takes the keys out of memory.
+func (w *Warden) Close() error {
+	w.closing()
+	w.workers.Wait()
+	w.dropKeys()
+	return nil
+}
+
+// State is what the instance can do at the moment: one of api's states.
+func (w *Warden) State() string {
+	switch {
+	case w.keys.Load() != nil:
+		return api.StateOK
+	case w.start.initialized.Load():
+		return api.StateSealed
+	default:
+		return api.StateUninitialized
+	}
+}
+
+// readiness remembers the last proof that writing works, so that a prober in a
+// hurry costs no more than one write a second.
+type readiness struct {
+	sync.Mutex
+	at  time.Time
+	err error
+}
+
+// Ready is nil when the instance is unsealed and could write within the last
+// second.
+func (w *Warden) Ready(ctx context.Context) error {
+	if w.State() != api.StateOK {
+		return w.errSealed()
+	}
+	w.ready.Lock()
+	defer w.ready.Unlock()
+	if now := w.now(); now.Sub(w.ready.at).Abs() >= time.Second {
+		w.ready.at, w.ready.err = now, w.store.Update(ctx, store.Tx.Probe)
+	}
+	if w.ready.err != nil {
+		return w.outward(w.ready.err)
+	}
+	return nil
+}
+
+// outward turns what a user may see into an *api.Error and leaves the rest to
+// become an internal error.
+func (w *Warden) outward(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, kv.ErrFull):
+		return &api.Error{Code: api.Unavailable, RetryAfter: 30 * time.Second,
+			Message: "The server's storage is full: nothing was written. Ask the operator to make room, then try again."}
+	case errors.Is(err, kv.ErrClosed):
+		return &api.Error{Code: api.Unavailable, RetryAfter: 5 * time.Second,
+			Message: "The server is stopping. Try again in a few seconds."}
+	case errors.Is(err, context.DeadlineExceeded):
+		return api.Errorf(api.Timeout, "The request took too long and was given up: nothing was written. Try again.")
+	}
+	return err
+}
