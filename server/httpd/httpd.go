@@ -1,0 +1,110 @@
+// Package httpd is the HTTP face of coffer: it turns a request into one typed
+// struct, asks the warden, and turns the answer or the error back into HTTP.
+//
+// It knows no rules: who may do what, and what is recorded, is the warden's.
+// It knows no storage and no cryptography. Its one invariant: every answer of
+// the API leaves through [exchange.send] or [exchange.fail], so that no handler
+// names a status code and no error shows more than an *[api.Error] says.
+//
+// A request takes this way: enter (id, headers) → sealed? → route and method →
+// size of the body → credential → parse → scope and kind of credential → what
+// parsing found wrong → the warden's operation.
+package httpd
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"coffer/server/access"
+	"coffer/server/api"
+	"coffer/server/warden"
+)
+
+// requestTime is how long a request may take.
+const requestTime = 30 * time.Second
+
+// Config is what a face needs. Only Warden must be set.
+type Config struct {
+	Warden         *warden.Warden
+	PublicURL      string         // how clients reach us, without a trailing slash
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
+	Version        string         // shown by health and status
+	Log            *slog.Logger   // default: none
+	Now            func() time.Time
+}
+
+// New is the face that clients see.
+func New(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, false).router(routes()) }
+
+// NewOperator is the face for whoever runs the instance: everyone who reaches
+// it acts as the operator. It belongs on a socket that only they can open.
+func NewOperator(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, true).router(routes()) }
+
+// gate is what of the warden stands before every operation.
+type gate interface {
+	State() string
+	Ready(ctx context.Context) error
+	Identify(ctx context.Context, c warden.Credential) (warden.Caller, error)
+	Admit(ctx context.Context, who warden.Caller, a access.Action, repo string) error
+}
+
+// face is one way into the instance.
+type face struct {
+	Config
+	gate     gate
+	operator bool
+	unseals  *throttle
+	patience time.Duration // requestTime, but for tests
+}
+
+func newFace(cfg Config, g gate, operator bool) *face {
+	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
+	cfg.TrustedProxies = unmapped(cfg.TrustedProxies)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &face{Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime}
+}
+
+// releaseMode keeps gin from writing its banner. The mode is gin's global.
+var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
+
+// router joins a route table with gin, which is trusted with nothing but
+// finding the route.
+func (f *face) router(routes []route) *gin.Engine {
+	releaseMode()
+	g := gin.New()
+	_ = g.SetTrustedProxies(nil)
+	g.ForwardedByClientIP = false
+	g.RedirectTrailingSlash = false
+	g.HandleMethodNotAllowed = true
+	// A %2F inside a segment must not end it. gin would decode + to a blank,
+	// so pathField decodes.
+	g.UseRawPath = true
+	g.UnescapePathValues = false
+
+	g.NoRoute(f.handle(route{run: func(*exchange) error { return errNoSuchAddress }}))
+	g.NoMethod(f.handle(route{run: methodNotAllowed}))
+	for _, r := range routes {
+		h := f.handle(r)
+		g.Handle(r.method, r.path, h)
+		if r.method == http.MethodGet {
+			g.Handle(http.MethodHead, r.path, h)
+		}
+	}
+	return g
+}
+
+func methodNotAllowed(x *exchange) error {
+	return api.Errorf(api.MethodNotAllowed, "%s is not possible here; use %s.", x.r.Method, x.w.Header().Get("Allow"))
+}

@@ -1,0 +1,102 @@
+package httpd
+
+import (
+	"net/http"
+	"reflect"
+
+	"coffer/server/api"
+)
+
+// health tells that the process lives, and in which state.
+func health(x *exchange) error {
+	return x.writeJSON(http.StatusOK, &api.Health{Status: x.gate.State(), Version: x.Version})
+}
+
+// apiHealth tells whether the API serves.
+func apiHealth(x *exchange) error {
+	h := &api.APIHealth{Version: "v1", Status: x.gate.State(), Timestamp: api.At(x.Now())}
+	return x.writeJSON(servingIf(h.Status == api.StateOK), h)
+}
+
+// ready tells whether a load balancer should send requests here.
+func ready(x *exchange) error {
+	answer := struct {
+		Status string `json:"status"`
+	}{"ready"}
+	err := x.gate.Ready(x.ctx)
+	if err != nil {
+		answer.Status = "unavailable"
+		if state := x.gate.State(); state != api.StateOK {
+			answer.Status = state
+		}
+	}
+	return x.writeJSON(servingIf(err == nil), &answer)
+}
+
+func servingIf(ok bool) int {
+	if ok {
+		return http.StatusOK
+	}
+	return kinds[api.Unavailable].status
+}
+
+func systemStatus(x *exchange) error {
+	st := x.Warden.Status(x.ctx)
+	return x.send(&st, nil)
+}
+
+var (
+	initializeBinder = newBinder(reflect.TypeFor[api.Initialize]())
+	unsealBinder     = newBinder(reflect.TypeFor[api.Unseal]())
+)
+
+func initialize(x *exchange) error {
+	req, err := attempt[api.Initialize](x, initializeBinder)
+	if err != nil {
+		return err
+	}
+	defer x.unseals.leave()
+	made, err := x.Warden.Initialize(x.ctx, *req)
+	if err != nil {
+		return err
+	}
+	return x.send(made, nil)
+}
+
+func unseal(x *exchange) error {
+	req, err := attempt[api.Unseal](x, unsealBinder)
+	if err != nil {
+		return err
+	}
+	defer x.unseals.leave()
+	if err := x.Warden.Unseal(x.ctx, *req); err != nil {
+		return err
+	}
+	x.write(http.StatusNoContent, nil)
+	return nil
+}
+
+// attempt reads a request that tries a key, and enters the throttle for it.
+// Without an error the caller must leave the throttle.
+func attempt[Req request](x *exchange, b *binder) (*Req, error) {
+	if err := x.readBody(); err != nil {
+		return nil, err
+	}
+	req, err := bind[Req](b, x.input())
+	if err != nil {
+		return nil, err
+	}
+	if !x.operator {
+		if wait := x.unseals.count(x.clientIP()); wait > 0 {
+			return nil, &api.Error{
+				Code:       api.RateLimited,
+				Message:    "Too many attempts to open the vault from this address. Wait, or use coffer unseal on the server itself.",
+				RetryAfter: wait,
+			}
+		}
+	}
+	if err := x.unseals.enter(x.ctx); err != nil {
+		return nil, api.Errorf(api.Unavailable, "Another attempt to open the vault is still running; try again.")
+	}
+	return req, nil
+}
