@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"coffer/server/api"
+)
+
+// Push makes an environment hold these secrets. Without a mode the server
+// decides whether absent keys go to the trash; say which you mean.
+func (c *Client) Push(ctx context.Context, p api.PushSecrets) (*api.Pushed, error) {
+	values := make(map[string]api.Revealed, len(p.Secrets))
+	for key, value := range p.Secrets {
+		values[key] = reveal(value)
+	}
+	return call[api.Pushed](ctx, c, request{
+		method: http.MethodPost, path: []string{"secrets", "push"},
+		body: struct {
+			RepoFullName string                  `json:"repoFullName"`
+			Environment  string                  `json:"environment"`
+			Secrets      map[string]api.Revealed `json:"secrets"`
+			Mode         string                  `json:"mode,omitempty"`
+		}{p.RepoFullName, p.Environment, values, p.Mode},
+	})
+}
+
+// Pull reads the values of an environment.
+func (c *Client) Pull(ctx context.Context, p api.PullSecrets) (*api.Pulled, error) {
+	q := url.Values{"repo": {p.Repo}}
+	setText(q, "environment", p.Environment)
+	setText(q, "format", p.Format)
+	setInt(q, "limit", p.Limit)
+	setInt(q, "offset", p.Offset)
+	return call[api.Pulled](ctx, c, request{
+		method: http.MethodGet, path: []string{"secrets", "pull"}, query: q, limit: maxPullAnswer,
+	})
+}

@@ -1,0 +1,263 @@
+// Package server joins the parts of coffer into a running instance. It holds no
+// logic: rules live in warden, the wire in httpd.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"coffer/server/api"
+	"coffer/server/billing"
+	"coffer/server/httpd"
+	"coffer/server/warden"
+	"coffer/store"
+	"coffer/store/kv"
+	"coffer/store/kv/bolt"
+)
+
+// DataFile is the name of the data file in the data directory.
+const DataFile = "coffer.db"
+
+// keyFileName is where a key file is put when a fresh instance is claimed over
+// the network and asks for one.
+const keyFileName = "coffer.key"
+
+// Server is one instance.
+type Server struct {
+	c        Config
+	log      *slog.Logger
+	db       *bolt.DB
+	store    *store.Store
+	warden   *warden.Warden
+	public   http.Handler
+	operator http.Handler
+	claim    string
+	ready    chan struct{}
+	addr     string
+}
+
+// New opens the data in cfg.Data, makes it when there is none, and tries to
+// unseal as configured. An instance that cannot be unsealed is no error: it
+// stays sealed and says why. Close it when done.
+func New(cfg Config) (*Server, error) {
+	log, err := newLogger(cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := billing.Find(cfg.Plans.Default)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Audit.Reads != "" && cfg.Audit.Reads != "durable" && cfg.Audit.Reads != "batched" {
+		return nil, fmt.Errorf("audit.reads is %q; it is durable or batched", cfg.Audit.Reads)
+	}
+	if cfg.PublicURL == "" {
+		cfg.PublicURL = "http://" + cfg.Listen
+	}
+	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
+	if plan.UpgradeURL == "" {
+		plan.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
+	}
+	s := &Server{c: cfg, log: log, ready: make(chan struct{})}
+	if err := s.open(plan); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open(plan billing.Plan) (err error) {
+	if err := os.MkdirAll(s.c.Data, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	ctx := context.Background()
+	if s.db, s.store, err = openData(ctx, s.c); err != nil {
+		return err
+	}
+	additive := s.c.Push.AdditiveClients
+	if additive == nil {
+		additive = []string{"keyway-mcp/"}
+	}
+	s.warden = warden.New(warden.Config{
+		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
+		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
+		Plan: plan, TrashRetention: s.c.Retention.Trash, Status: httpd.Status,
+	})
+	start := warden.Start{
+		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
+		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
+	}
+	if s.claim, err = s.warden.Open(ctx, start); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	face := httpd.Config{
+		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
+		Version: s.c.Version, Log: s.log,
+	}
+	s.public, s.operator = httpd.New(face), httpd.NewOperator(face)
+	return nil
+}
+
+func openData(ctx context.Context, c Config) (*bolt.DB, *store.Store, error) {
+	db, err := bolt.Open(filepath.Join(c.Data, DataFile), bolt.Options{MaxSize: c.Store.MaxSize})
+	if err != nil {
+		return nil, nil, err
+	}
+	var waist kv.DB = db
+	if c.Store.TestOnlyWrap != nil {
+		waist = c.Store.TestOnlyWrap(db)
+	}
+	st, err := store.Open(ctx, waist)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, st, nil
+}
+
+// passphrase is how the configured passphrase is read, or nil for none.
+func passphrase(c UnsealConfig) func() ([]byte, error) {
+	switch {
+	case c.Passphrase != "":
+		return func() ([]byte, error) { return []byte(c.Passphrase), nil }
+	case c.PassphraseFile != "":
+		return func() ([]byte, error) {
+			text, err := os.ReadFile(c.PassphraseFile)
+			return []byte(strings.TrimRight(string(text), "\r\n")), err
+		}
+	default:
+		return nil
+	}
+}
+
+// Check looks for damage in the data of an instance that is not running.
+func Check(cfg Config) error {
+	ctx := context.Background()
+	if _, err := os.Stat(filepath.Join(cfg.Data, DataFile)); err != nil {
+		return fmt.Errorf("there is no data in %s: %w", cfg.Data, err)
+	}
+	db, st, err := openData(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := db.Check(ctx); err != nil {
+		return errors.Join(err, st.Close())
+	}
+	return errors.Join(st.Check(ctx), st.Close())
+}
+
+// InitOptions is what a fresh instance is made with: a Passphrase, or a KeyFile
+// that is read if it is there and written if it is not; and a first user, who
+// is an operator, unless AdminName is empty.
+type InitOptions struct {
+	Passphrase    string
+	KeyFile       string
+	AdminName     string
+	AdminPassword string
+}
+
+// Initialize makes the keys of a fresh instance and leaves it unsealed.
+func (s *Server) Initialize(ctx context.Context, o InitOptions) (*api.Initialized, error) {
+	setup := warden.Setup{Passphrase: o.Passphrase, KeyFile: o.KeyFile}
+	if o.AdminName != "" {
+		setup.Admin = &api.NewOperator{Username: o.AdminName, Password: api.NewSecret(o.AdminPassword)}
+	}
+	made, err := s.warden.SetUp(ctx, setup)
+	if err == nil {
+		s.claim = ""
+	}
+	return made, err
+}
+
+// ClaimToken is what whoever initialises a fresh instance over the network must
+// know. It is "" once the instance is initialised.
+func (s *Server) ClaimToken() string { return s.claim }
+
+// Ready is closed once the instance listens.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Addr is where the instance listens, as HOST:PORT, once it is ready.
+func (s *Server) Addr() string { return s.addr }
+
+// Run serves until ctx ends, then lets requests under way finish.
+func (s *Server) Run(ctx context.Context) error {
+	tcp, err := net.Listen("tcp", s.c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	socket, err := listenOperator(s.c.Data)
+	if err != nil {
+		return errors.Join(err, tcp.Close())
+	}
+	s.addr = tcp.Addr().String()
+	public, operator := s.httpServer(s.public), s.httpServer(s.operator)
+	failed := make(chan error, 2)
+	go func() { failed <- public.Serve(tcp) }()
+	go func() { failed <- operator.Serve(socket) }()
+	close(s.ready)
+	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", s.warden.State())
+
+	running := 2
+	select {
+	case err = <-failed:
+		running--
+	case <-ctx.Done():
+	}
+	s.log.Info("stopping")
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
+	defer cancel()
+	err = errors.Join(err, public.Shutdown(grace), operator.Shutdown(grace))
+	for range running {
+		<-failed
+	}
+	return err
+}
+
+func (s *Server) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Close ends the use of the data. Run must have returned.
+func (s *Server) Close() error { return errors.Join(s.warden.Close(), s.store.Close()) }
+
+// Operator is a transport to the instance in this process, with the powers of
+// the operator.
+func (s *Server) Operator() http.RoundTripper { return inProcess{s.operator} }
+
+// Harden keeps the memory of this process to itself as far as the system
+// allows, and reports what could not be done.
+func Harden() []string { return warden.Harden() }
+
+func newLogger(c LogConfig) (*slog.Logger, error) {
+	var level slog.Level
+	if c.Level != "" {
+		if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+			return nil, fmt.Errorf("log.level is %q; it is debug, info, warn or error", c.Level)
+		}
+	}
+	out := c.Output
+	if out == nil {
+		out = os.Stderr
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch c.Format {
+	case "", "text":
+		return slog.New(slog.NewTextHandler(out, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(out, options)), nil
+	default:
+		return nil, fmt.Errorf("log.format is %q; it is text or json", c.Format)
+	}
+}

@@ -1,0 +1,48 @@
+package server_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"coffer/server/api"
+	"coffer/server/servertest"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+const repo = "ann/api"
+
+func TestWhatWasPushedIsPulled(t *testing.T) {
+	in := servertest.New(t)
+	ann := in.User("ann")
+	in.Vault(ann, repo)
+	want := map[string]string{"A": "1", "EMPTY": "", "PEM": "-----BEGIN K-----\nMIIB/ag==\n-----END K-----\n", "Q": `it's "a" $b \n`}
+	done := in.Push(ann, repo, "production", want)
+	if diff := cmp.Diff(api.PushStats{Created: 4}, done.Stats); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, in.Pull(ann, repo, "production")); diff != "" {
+		t.Error(diff)
+	}
+	again := in.Push(ann, repo, "production", want)
+	if diff := cmp.Diff(api.PushStats{Unchanged: 4}, again.Stats); diff != "" {
+		t.Error(diff)
+	}
+	in.Restart()
+	ann.URL = in.URL
+	if diff := cmp.Diff(want, in.Pull(ann, repo, "production")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAStrangerFindsNothing(t *testing.T) {
+	in := servertest.New(t)
+	ann, eve := in.User("ann"), in.User("eve")
+	in.Vault(ann, repo)
+	_, err := eve.Vault(t.Context(), repo)
+	if !errors.Is(err, &api.Error{Code: api.NotFound}) {
+		t.Errorf("got %v, want not found", err)
+	}
+}
