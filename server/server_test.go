@@ -10,8 +10,6 @@ import (
 	"coffer/server/servertest"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
-
 const repo = "ann/api"
 
 func TestWhatWasPushedIsPulled(t *testing.T) {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms says what of ours each package may import. Imports go downward only; a
+// new package has no place until it stands here.
+var rooms = map[string][]string{
+	"coffer":                      {"server/cli"},
+	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv"},
+	"coffer/server":               {"server/httpd", "server/warden", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server/client":        {"server/api"},
+	"coffer/server/httpd":         {"server/warden", "server/access", "server/api"},
+	"coffer/server/warden":        {"server/access", "server/api", "server/billing", "server/dotenv", "server/forge", "crypto", "store", "store/kv"},
+	"coffer/server/access":        {},
+	"coffer/server/api":           {},
+	"coffer/server/billing":       {"server/api"},
+	"coffer/server/dotenv":        {},
+	"coffer/server/forge":         {},
+	"coffer/store":                {"store/kv"},
+	"coffer/store/kv":             {},
+	"coffer/store/kv/bolt":        {"store/kv"},
+	"coffer/crypto":               {"crypto/internal/cost"},
+	"coffer/crypto/internal/cost": {},
+
+	// What only tests use.
+	"coffer/crypto/cryptotest": {"crypto/internal/cost"},
+	"coffer/store/kv/kvtest":   {"store/kv"},
+	"coffer/server/servertest": {"server", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+}
+
+// libraries says in which rooms a third-party library may be used.
+var libraries = map[string][]string{
+	"github.com/gin-gonic/gin":     {"coffer/server/httpd"},
+	"github.com/spf13/cobra":       {"coffer/server/cli"},
+	"github.com/spf13/viper":       {"coffer/server/cli"},
+	"go.etcd.io/bbolt":             {"coffer/store/kv/bolt"},
+	"filippo.io/age":               {"coffer/crypto"},
+	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsGoDownward(t *testing.T) {
+	for _, p := range packages(t) {
+		allowed, ok := rooms[p.ImportPath]
+		if !ok {
+			t.Errorf("%s has no place in the house: give it one in rooms", p.ImportPath)
+			continue
+		}
+		for _, i := range p.Imports {
+			short, ours := strings.CutPrefix(i, "coffer/")
+			if ours && !slices.Contains(allowed, short) {
+				t.Errorf("%s must not import %s", p.ImportPath, i)
+			}
+			for library, places := range libraries {
+				if (i == library || strings.HasPrefix(i, library+"/")) && !slices.Contains(places, p.ImportPath) {
+					t.Errorf("%s must not import %s: that is for %s", p.ImportPath, i, strings.Join(places, ", "))
+				}
+			}
+		}
+	}
+}
+
+// TestWardenKnowsNoHTTP guards what the table of rooms cannot: the standard
+// library's own.
+func TestWardenKnowsNoHTTP(t *testing.T) {
+	below := []string{"coffer/server/warden", "coffer/server/access", "coffer/server/dotenv", "coffer/server/api", "coffer/store", "coffer/crypto"}
+	for _, p := range packages(t) {
+		if slices.Contains(below, p.ImportPath) && slices.Contains(p.Imports, "net/http") {
+			t.Errorf("%s must not import net/http", p.ImportPath)
+		}
+	}
+}
+
+// packages lists our packages that have code outside of tests.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			listed
+			GoFiles []string
+		}
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) > 0 {
+			all = append(all, p.listed)
+		}
+	}
+}
