@@ -82,7 +82,7 @@ var (
 	encoding, _ = cbor.EncOptions{Sort: cbor.SortBytewiseLexical}.EncMode()
 	decoding, _ = cbor.DecOptions{
 		DefaultMapType:  reflect.TypeFor[map[string]any](),
-		IntDec:          cbor.IntDecConvertSigned,
+		IntDec:          cbor.IntDecConvertSignedOrFail,
 		MaxNestedLevels: 16,
 	}.DecMode()
 )

@@ -1,0 +1,196 @@
+package warden
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"coffer/crypto"
+	"coffer/server/api"
+	"coffer/store"
+)
+
+// Setup is what a fresh instance is made with.
+type Setup struct {
+	Passphrase string // one of Passphrase and KeyFile
+	KeyFile    string // read if it is there, else written
+	Admin      *api.NewOperator
+}
+
+// Initialize makes a fresh instance for whoever knows its claim token.
+func (w *Warden) Initialize(ctx context.Context, req api.Initialize) (*api.Initialized, error) {
+	claim := w.start.claim.Load()
+	if claim == nil {
+		return nil, errInitialized()
+	}
+	if subtle.ConstantTimeCompare([]byte(*claim), []byte(req.ClaimToken.Reveal())) != 1 {
+		return nil, api.Errorf(api.Forbidden, "This is not the claim token that the server printed at its first start. Look into its log.")
+	}
+	setup := Setup{Admin: req.Admin}
+	if req.Passphrase != nil {
+		setup.Passphrase = req.Passphrase.Reveal()
+	} else {
+		w.start.mu.Lock()
+		setup.KeyFile = w.start.keyFile
+		w.start.mu.Unlock()
+	}
+	return w.SetUp(ctx, setup)
+}
+
+func errInitialized() *api.Error {
+	return api.Errorf(api.Conflict, "This server is set up already.")
+}
+
+// SetUp makes the keys of a fresh instance, and its first user, and leaves it
+// unsealed. The recovery key in the answer is kept nowhere.
+func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
+	w.sealing.Lock()
+	defer w.sealing.Unlock()
+	if w.start.initialized.Load() {
+		return nil, errInitialized()
+	}
+	master, err := crypto.NewMaster()
+	if err != nil {
+		return nil, err
+	}
+	now := w.now()
+	ids := store.NewIDs(now)
+	first, err := w.firstMethod(master, s, ids, now)
+	if err != nil {
+		return nil, err
+	}
+	recovery, method, err := recoveryMethod(master, ids, now)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := newOperator(s.Admin)
+	if err != nil {
+		return nil, err
+	}
+	keys, instance, err := newInstance(master, ids, now)
+	if err != nil {
+		return nil, err
+	}
+	account := ids.Next()
+	err = w.store.Update(ctx, func(tx store.Tx) error {
+		if _, err := tx.Instance(); !errors.Is(err, store.ErrNotFound) {
+			return errors.Join(err, errInitialized())
+		}
+		return errors.Join(tx.PutInstance(instance), tx.PutMethod(first), tx.PutMethod(method),
+			w.addOperator(tx, admin, account, now))
+	})
+	if err != nil {
+		keys.destroy()
+		return nil, w.outward(err)
+	}
+	w.start.initialized.Store(true)
+	w.start.claim.Store(nil)
+	w.keys.Store(keys)
+	return &api.Initialized{
+		RecoveryKey: api.Revealed(recovery.Reveal()), Fingerprint: master.Fingerprint(), KeyFile: first.Path,
+	}, nil
+}
+
+func (w *Warden) firstMethod(m *crypto.Master, s Setup, ids *store.IDs, now time.Time) (store.Method, error) {
+	if s.KeyFile == "" {
+		file, err := crypto.WrapPassphrase(m, []byte(s.Passphrase), w.c.WorkFactor)
+		return store.Method{ID: ids.Next(), Kind: api.MethodPassphrase, Created: store.At(now), File: file}, err
+	}
+	path, err := filepath.Abs(s.KeyFile)
+	if err != nil {
+		return store.Method{}, err
+	}
+	identity, err := readOrWriteKeyFile(path)
+	if err != nil {
+		return store.Method{}, err
+	}
+	file, err := crypto.WrapIdentity(m, identity.Recipient())
+	return store.Method{
+		ID: ids.Next(), Kind: api.MethodKeyFile, Created: store.At(now),
+		Fingerprint: identity.Fingerprint(), Path: path, File: file,
+	}, err
+}
+
+// readOrWriteKeyFile takes the key in a file, or puts a new one there.
+func readOrWriteKeyFile(path string) (*crypto.Identity, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		identity, err := crypto.ParseIdentity(text)
+		if err != nil {
+			return nil, api.Errorf(api.Invalid, "The key file %s holds no usable key (%v). Name a file that does not exist yet to get a new one.", path, err)
+		}
+		return identity, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, api.Errorf(api.Invalid, "The key file cannot be read: %v.", err)
+	}
+	identity, err := crypto.NewIdentity()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, api.Errorf(api.Invalid, "The key file cannot be written: %v.", err)
+	}
+	_, err = f.Write(identity.File())
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, fmt.Errorf("write the key file: %w", err)
+	}
+	return identity, nil
+}
+
+func recoveryMethod(m *crypto.Master, ids *store.IDs, now time.Time) (*crypto.Identity, store.Method, error) {
+	recovery, err := crypto.NewIdentity()
+	if err != nil {
+		return nil, store.Method{}, err
+	}
+	file, err := crypto.WrapIdentity(m, recovery.Recipient())
+	return recovery, store.Method{
+		ID: ids.Next(), Kind: api.MethodRecovery, Created: store.At(now),
+		Fingerprint: recovery.Fingerprint(), File: file,
+	}, err
+}
+
+func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, store.Instance, error) {
+	root, rootFile, err := crypto.NewRoot(m)
+	if err != nil {
+		return nil, store.Instance{}, err
+	}
+	i := store.Instance{
+		ID: ids.Next(), Schema: store.Schema, Created: store.At(now),
+		Fingerprint: m.Fingerprint(), RootKey: rootFile,
+	}
+	system, systemFile, err := root.NewDataKey(systemKey)
+	if err != nil {
+		root.Destroy()
+		return nil, i, err
+	}
+	i.SystemKey = systemFile
+	return newKeyring(root, system), i, nil
+}
+
+// newOperator hashes the first user's password, before any transaction.
+func newOperator(admin *api.NewOperator) (*store.LocalUser, error) {
+	if admin == nil {
+		return nil, nil
+	}
+	hash, err := crypto.HashPassword([]byte(admin.Password.Reveal()))
+	return &store.LocalUser{Name: admin.Username, Password: hash, Operator: true}, err
+}
+
+func (w *Warden) addOperator(tx store.Tx, u *store.LocalUser, id store.ID, now time.Time) error {
+	if u == nil {
+		return nil
+	}
+	u.Created = store.At(now)
+	if err := tx.AddLocalUser(u); err != nil {
+		return err
+	}
+	return tx.PutUser(store.User{
+		ID: id, Forge: "local", Account: fmt.Sprint(u.ID), Login: u.Name, Created: store.At(now),
+	})
+}
