@@ -18,6 +18,7 @@ type Environment struct {
 	Trashed  int    `cbor:"8,keyasint"`
 	Created  Millis `cbor:"9,keyasint"`
 	Updated  Millis `cbor:"10,keyasint"`
+	Lost     []Span `cbor:"11,keyasint,omitempty"` // revisions of which secrets were removed for good
 }
 
 var environments = table[Environment]{tagEnvironment, "environment"}
@@ -60,8 +61,10 @@ func (tx Tx) DeleteEnvironment(e Environment) error {
 			}
 		}
 	}
-	if err := deleteAll(tx.kv, key(tagNewest, e.Vault, e.ID)); err != nil {
-		return err
+	for _, prefix := range [][]byte{key(tagNewest, e.Vault, e.ID), key(tagRevision, e.Vault, e.ID)} {
+		if err := deleteAll(tx.kv, prefix); err != nil {
+			return err
+		}
 	}
 	return environments.delete(tx.kv, e.Vault, e.ID)
 }

@@ -77,6 +77,7 @@ func writeSamples(tx Tx) error {
 				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9})
 		},
 		func() error { return tx.TrashSecret(&envs[0], n, 10, 20) },
+		func() error { return tx.AddRevision(&envs[0], Revision{At: 5, By: id(3), Keys: []string{"A1"}}) },
 		func() error { return tx.PutEnvironment(envs[0]) },
 		func() error {
 			return tx.AddActivity(Activity{ID: id(5), Action: "secrets_pulled", At: 5, Actor: id(3), ActorName: "Ann", Vault: id(1),

@@ -33,6 +33,7 @@ const (
 	tagTrash          = 0x28 // vault secret → nothing
 	tagTrashDue       = 0x29 // expiry vault secret → nothing
 	tagVersion        = 0x2a // version → Version, framed
+	tagRevision       = 0x2b // vault environment revision → Revision
 	tagActivity       = 0x30 // number → Activity
 	tagActivityActor  = 0x31 // user number-of-this-user → number
 	tagActivityVault  = 0x32 // vault number-of-this-vault → number

@@ -38,7 +38,7 @@ const (
 // request is one call: what is asked, and how much answer is taken.
 type request struct {
 	method string
-	vault  bool     // the path lies in the vault of repo
+	vault  bool // the path lies in the vault of repo
 	repo   string
 	path   []string // segments after /v1 or after the vault, each escaped on its own
 	query  url.Values

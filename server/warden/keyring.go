@@ -1,6 +1,9 @@
 package warden
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 
@@ -14,6 +17,7 @@ type keyring struct {
 	users  sync.RWMutex
 	root   *crypto.Root
 	system *crypto.DataKey
+	tags   [32]byte // key of entity tags
 
 	mu   sync.RWMutex
 	data map[dataKeyID]*crypto.DataKey
@@ -29,7 +33,15 @@ type dataKeyID struct {
 const maxOpenKeys = 8192
 
 func newKeyring(root *crypto.Root, system *crypto.DataKey) *keyring {
-	return &keyring{root: root, system: system, data: make(map[dataKeyID]*crypto.DataKey)}
+	return &keyring{root: root, system: system, tags: root.Subkey("entity tags"), data: make(map[dataKeyID]*crypto.DataKey)}
+}
+
+// tag is the strong entity tag of an answer that depends on nothing but what
+// text says.
+func (k *keyring) tag(text string) string {
+	mac := hmac.New(sha256.New, k.tags[:])
+	mac.Write([]byte(text))
+	return `"` + hex.EncodeToString(mac.Sum(nil)[:16]) + `"`
 }
 
 // dataKey is a vault's data key, read from r unless it is open already.

@@ -151,7 +151,7 @@ func (v *visit) create(e *store.Environment, name string, value []byte) (store.N
 	if err != nil {
 		return n, err
 	}
-	return n, v.touch(e)
+	return n, v.touch(e, name)
 }
 
 // add adds a secret.
@@ -174,7 +174,7 @@ func (v *visit) setValue(e *store.Environment, n store.Newest, value []byte) (st
 	if n, err = v.replace(e, n, value); err != nil {
 		return n, false, err
 	}
-	return n, true, v.touch(e)
+	return n, true, v.touch(e, n.Key)
 }
 
 // replace appends a version with this value.
@@ -218,7 +218,7 @@ func (w *Warden) PatchSecret(ctx context.Context, who Caller, req api.PatchSecre
 
 // patch does what the request asks, and names what changed.
 func (v *visit) patch(e *store.Environment, n store.Newest, req api.PatchSecret) ([]string, store.Newest, error) {
-	changed := []string{}
+	changed, from := []string{}, n.Key
 	value, err := v.openNewest(e, n)
 	if err != nil {
 		return nil, n, err
@@ -238,7 +238,7 @@ func (v *visit) patch(e *store.Environment, n store.Newest, req api.PatchSecret)
 	if len(changed) == 0 {
 		return changed, n, nil
 	}
-	return changed, n, v.touch(e)
+	return changed, n, v.touch(e, from, n.Key)
 }
 
 func (v *visit) rename(e *store.Environment, n store.Newest, name string, value []byte) (store.Newest, error) {
@@ -271,7 +271,7 @@ func (w *Warden) TrashSecret(ctx context.Context, who Caller, ref api.SecretRef)
 		v.note("secret_trashed", map[string]any{
 			"secretId": n.Secret.String(), "key": n.Key, "environment": e.Name, "expiresAt": api.At(expires.Time()).String(),
 		})
-		return v.touch(e)
+		return v.touch(e, n.Key)
 	})
 }
 

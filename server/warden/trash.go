@@ -97,7 +97,7 @@ func (w *Warden) RestoreSecret(ctx context.Context, who Caller, ref api.SecretRe
 			Message:   fmt.Sprintf("%s is back in %s.", s.Key, e.Name),
 			CreatedAt: api.At(n.Created.Time()), UpdatedAt: api.At(n.Updated.Time()),
 		}
-		return v.touch(e)
+		return v.touch(e, s.Key)
 	})
 	return out, err
 }

@@ -121,7 +121,7 @@ func (w *Warden) RestoreVersion(ctx context.Context, who Caller, ref api.Version
 		if bytes.Equal(value, current) {
 			return v.keep(e)
 		}
-		return v.touch(e)
+		return v.touch(e, n.Key)
 	})
 	return out, err
 }

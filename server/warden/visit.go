@@ -123,9 +123,13 @@ func (v *visit) readable() []*store.Environment {
 	return all
 }
 
-// touch writes an environment whose active keys or values changed.
-func (v *visit) touch(e *store.Environment) error {
-	e.Revision++
+// touch counts a revision of an environment whose active keys or values changed,
+// and writes it.
+func (v *visit) touch(e *store.Environment, keys ...string) error {
+	rev := store.Revision{At: store.At(v.now), By: v.who.user.ID, Keys: keys}
+	if err := v.tx.AddRevision(e, rev); err != nil {
+		return err
+	}
 	return v.keep(e)
 }
 
@@ -191,7 +195,7 @@ func (v *visit) seal(e *store.Environment, n *store.Newest, value []byte) (store
 	v.sealNewest(k, e, n, value)
 	ver := store.Version{
 		ID: n.Version, Vault: e.Vault, Secret: n.Secret, Number: n.Number,
-		Generation: n.Generation, Created: n.Updated, CreatedBy: n.ModifiedBy, Previous: previous,
+		Generation: n.Generation, Revision: e.Revision + 1, Created: n.Updated, CreatedBy: n.ModifiedBy, Previous: previous,
 	}
 	ver.Sealed = k.Seal(nil, value, crypto.VersionContext(e.Vault, n.Secret, n.Number))
 	return ver, nil
