@@ -34,6 +34,10 @@ const (
 	tagTrashDue       = 0x29 // expiry vault secret → nothing
 	tagVersion        = 0x2a // version → Version, framed
 	tagRevision       = 0x2b // vault environment revision → Revision
+	tagOverride       = 0x2c // vault override → Override
+	tagOrg            = 0x2d // forge 0x00 account → Org
+	tagSession        = 0x2e // session → Session
+	tagSessionUser    = 0x2f // user session → nothing
 	tagActivity       = 0x30 // number → Activity
 	tagActivityActor  = 0x31 // user number-of-this-user → number
 	tagActivityVault  = 0x32 // vault number-of-this-vault → number

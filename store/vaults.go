@@ -134,6 +134,7 @@ func (tx Tx) DeleteVault(v Vault) error {
 		tx.kv.Delete(key(tagVaultRepo, v.RepoID)),
 		tx.kv.Delete(key(tagVaultAccount, v.account(), "\x00", v.ID)),
 		deleteAll(tx.kv, key(tagVaultKey, v.ID)),
+		deleteAll(tx.kv, key(tagOverride, v.ID)),
 		vaults.delete(tx.kv, v.ID),
 	)
 }

@@ -108,6 +108,7 @@ const (
 	LocalRepoAdd
 	LocalRoleGrant
 	TokenIssue
+	SignIn
 	SystemSeal
 
 	actionEnd

@@ -118,5 +118,6 @@ var rows = [actionEnd]Row{
 	LocalRepoAdd:   {Name: "local_repo_add", Kinds: Operator},
 	LocalRoleGrant: {Name: "local_role_grant", Kinds: Operator},
 	TokenIssue:     {Name: "token_issue", Kinds: Operator},
+	SignIn:         {Name: "sign_in", Kinds: Operator},
 	SystemSeal:     {Name: "system_seal", Kinds: Operator},
 }

@@ -61,7 +61,7 @@ func newBinder(t reflect.Type) *binder {
 			b.head = append(b.head, headField{name, f.Index})
 		}
 		if name, ok := f.Tag.Lookup("json"); ok {
-			b.body.members = append(b.body.members, member{name, name, f.Index, need, decoderOf(f.Type, name)})
+			b.body.members = append(b.body.members, newMember(f, name, name))
 			b.needs = b.needs || need
 		}
 	}

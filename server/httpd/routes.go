@@ -75,6 +75,18 @@ func routes() []route {
 		{post, "/v1/api-keys", access.KeyCreate, answer((*door).CreateKey)},
 		{get, "/v1/api-keys/:id", access.KeyGet, answer((*door).Key)},
 		{remove, "/v1/api-keys/:id", access.KeyRevoke, nothing((*door).RevokeKey)},
+		{get, vault + "/permissions/effective", access.PermissionEffective, answer((*door).EffectivePermissions)},
+		{get, vault + "/permissions/defaults", access.PermissionDefaults, answer((*door).DefaultPermissions)},
+		{get, vault + "/permissions/overrides", access.OverrideList, answer((*door).Overrides)},
+		{post, vault + "/permissions/overrides", access.OverrideCreate, answer((*door).CreateOverride)},
+		{put, vault + "/permissions/overrides/:id", access.OverrideUpdate, answer((*door).UpdateOverride)},
+		{remove, vault + "/permissions/overrides/:id", access.OverrideDelete, answer((*door).DeleteOverride)},
+		{remove, vault + "/permissions/reset", access.OverrideReset, answer((*door).ResetOverrides)},
+		{put, "/v1/orgs/:org", access.OrgUpdate, answer((*door).UpdateOrg)},
+
+		{post, "/v1/auth/logout", access.Logout, nothing((*door).Logout)},
+		{get, "/v1/auth/sessions", access.SessionList, answer((*door).Sessions)},
+		{remove, "/v1/auth/sessions/:id", access.SessionRevoke, nothing((*door).EndSession)},
 		{post, "/v1/auth/token/validate", access.TokenValidate, answer((*door).ValidateToken)},
 
 		{post, "/v1/sys/seal", access.SystemSeal, nothing(seal)},
@@ -83,6 +95,7 @@ func routes() []route {
 		{put, "/v1/operator/orgs/members", access.LocalMemberSet, nothing((*door).SetLocalMember)},
 		{post, "/v1/operator/repos", access.LocalRepoAdd, answer((*door).AddLocalRepo)},
 		{put, "/v1/operator/repos/grants", access.LocalRoleGrant, nothing((*door).GrantLocalRepo)},
+		{post, "/v1/operator/sessions", access.SignIn, answer((*door).SignIn)},
 		{post, "/v1/operator/tokens", access.TokenIssue, answer((*door).IssueToken)},
 	}
 	return append(gated, open...)

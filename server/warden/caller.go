@@ -25,9 +25,10 @@ type Credential struct {
 
 // Caller is who is asking. Only [Warden.Identify] makes one.
 type Caller struct {
-	kind      access.Kinds // exactly one
-	user      store.User   // zero for the operator
-	key       store.APIKey // of KindAPIKey
+	kind      access.Kinds  // exactly one
+	user      store.User    // zero for the operator
+	key       store.APIKey  // of access.APIKey
+	session   store.Session // of access.JWT
 	scopes    access.Scopes
 	misplaced bool // the key is used from an address it may not be used from
 	ip        netip.Addr
@@ -77,6 +78,8 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 		return Caller{}, errUnauthorized("This needs a token: send it as \"Authorization: Bearer <token>\".")
 	case strings.HasPrefix(c.Bearer, "coffer_"):
 		return w.identifyKey(ctx, who, c.Bearer)
+	case crypto.LooksLikeJWT(c.Bearer):
+		return w.identifySession(ctx, who, c.Bearer)
 	default:
 		return Caller{}, errUnauthorized("This token is not known here. Create an API key and use that.")
 	}
@@ -193,6 +196,28 @@ func (w *Warden) flushUses(ctx context.Context) {
 	}
 }
 
+// writeUse notes the use of an API key or a session, if it is still there.
+func writeUse(tx store.Tx, id store.ID, use keyUse) error {
+	k, err := tx.APIKey(id)
+	if err == nil {
+		k.LastUsed = store.At(use.last)
+		k.Uses += use.count
+		return tx.PutAPIKey(k)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	s, err := tx.Session(id)
+	if err == nil {
+		s.LastUsed = store.At(use.last)
+		return tx.PutSession(s)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 func (w *Warden) writeUses(ctx context.Context) error {
 	taken := w.uses.take()
 	if len(taken) == 0 {
@@ -200,16 +225,7 @@ func (w *Warden) writeUses(ctx context.Context) error {
 	}
 	return w.store.Update(ctx, func(tx store.Tx) error {
 		for id, use := range taken {
-			k, err := tx.APIKey(id)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			k.LastUsed = store.At(use.last)
-			k.Uses += use.count
-			if err := tx.PutAPIKey(k); err != nil {
+			if err := writeUse(tx, id, use); err != nil {
 				return err
 			}
 		}

@@ -18,6 +18,7 @@ type keyring struct {
 	root   *crypto.Root
 	system *crypto.DataKey
 	tags   [32]byte // key of entity tags
+	tokens *crypto.Signer
 
 	mu   sync.RWMutex
 	data map[dataKeyID]*crypto.DataKey
@@ -32,9 +33,26 @@ type dataKeyID struct {
 // one anew costs 30 µs.
 const maxOpenKeys = 8192
 
-func newKeyring(root *crypto.Root, system *crypto.DataKey) *keyring {
-	return &keyring{root: root, system: system, tags: root.Subkey("entity tags"), data: make(map[dataKeyID]*crypto.DataKey)}
+// newKeyring opens what an instance's record holds under its root key.
+func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {
+	system, err := root.OpenDataKey(systemKey, i.SystemKey)
+	if err != nil {
+		return nil, fmt.Errorf("open the system key: %w", err)
+	}
+	secret, err := system.Open(nil, i.TokenKey, tokenKeyContext)
+	if err != nil {
+		return nil, fmt.Errorf("open the key of service tokens: %w", err)
+	}
+	tokens, err := crypto.NewSigner("coffer-"+i.ID.String()[:8], secret)
+	return &keyring{
+		root: root, system: system, tags: root.Subkey("entity tags"), tokens: tokens,
+		data: make(map[dataKeyID]*crypto.DataKey),
+	}, err
 }
+
+// tokenKeyContext is where the key of service tokens stands in the instance's
+// record.
+var tokenKeyContext = crypto.RecordContext(systemKey, "instance/token-key")
 
 // tag is the strong entity tag of an answer that depends on nothing but what
 // text says.

@@ -181,12 +181,12 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	if err != nil {
 		return err
 	}
-	system, err := root.OpenDataKey(systemKey, instance.SystemKey)
+	keys, err := newKeyring(root, instance)
 	if err != nil {
 		root.Destroy()
 		return err
 	}
-	w.keys.Store(newKeyring(root, system))
+	w.keys.Store(keys)
 	w.log.Info("unsealed", "key", instance.Fingerprint)
 	return nil
 }

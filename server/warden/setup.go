@@ -2,6 +2,7 @@ package warden
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -170,7 +171,12 @@ func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, sto
 		return nil, i, err
 	}
 	i.SystemKey = systemFile
-	return newKeyring(root, system), i, nil
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails since Go 1.24
+	i.TokenKey = system.Seal(nil, secret[:], tokenKeyContext)
+	system.Destroy()
+	keys, err := newKeyring(root, i)
+	return keys, i, err
 }
 
 // newOperator hashes the first user's password, before any transaction.

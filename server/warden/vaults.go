@@ -195,6 +195,11 @@ func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey []
 			return err
 		}
 	}
+	if vault.OwnerKind == store.OwnerOrg {
+		if _, err := w.orgAt(tx, j, forge.Organization{ID: vault.OwnerID, Login: vault.Owner}); err != nil {
+			return err
+		}
+	}
 	j.vault = vault
 	j.note("vault_created", map[string]any{"isPrivate": vault.Private})
 	return nil

@@ -20,6 +20,9 @@ type visit struct {
 	envs []*store.Environment // in display order
 	keys *keyring
 	seen map[store.ID]*store.User // people looked up so far
+
+	overrides []access.Override
+	defaults  access.Defaults // of the organization
 }
 
 // visit looks the vault up again, in the transaction that the work is done in:
@@ -48,7 +51,7 @@ func (w *Warden) visitOf(r store.Reader, who Caller, act access.Action, vault st
 	for i := range envs {
 		v.envs[i] = &envs[i]
 	}
-	return v, nil
+	return v, v.loadRules()
 }
 
 // environment is the vault's environment of this name, or nil.
@@ -74,7 +77,7 @@ func (v *visit) environmentByID(id store.ID) *store.Environment {
 func (v *visit) rights(e *store.Environment) access.Rights {
 	rights := access.Resolve(access.Subject{
 		Role: v.role, UserID: v.who.user.ID.String(), Environment: e.Name, Type: envType(e.Type),
-	}, nil, nil)
+	}, v.overrides, v.defaults)
 	if v.who.isTest() {
 		rights = access.TestKey(rights, envType(e.Type))
 	}
