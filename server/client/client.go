@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"coffer/server/api"
 )
@@ -30,6 +31,10 @@ type Client struct {
 	Transport http.RoundTripper // default http.DefaultTransport
 }
 
+// patience is how long a call may take whose context has no deadline. The
+// server gives up long before; the rest is for slow lines.
+const patience = 5 * time.Minute
+
 const (
 	maxAnswer     = 16 << 20
 	maxPullAnswer = 1 << 30 // a thousand large values, each byte escaped, still fit
@@ -38,7 +43,7 @@ const (
 // request is one call: what is asked, and how much answer is taken.
 type request struct {
 	method string
-	vault  bool     // the path lies in the vault of repo
+	vault  bool // the path lies in the vault of repo
 	repo   string
 	path   []string // segments after /v1 or after the vault, each escaped on its own
 	query  url.Values
@@ -101,6 +106,9 @@ func (c *Client) roundTrip(ctx context.Context, r request) ([]byte, error) {
 		return nil, err
 	}
 	hc := http.Client{Transport: c.Transport, CheckRedirect: sameServer}
+	if _, ok := ctx.Deadline(); !ok {
+		hc.Timeout = patience
+	}
 	res, err := hc.Do(req)
 	if err != nil {
 		return nil, c.networkError(err)
