@@ -30,7 +30,10 @@ func TestNoOutboundConnectionIsOpened(t *testing.T) {
 		func() error { _, err := ann.Me(t.Context()); return err },
 		func() error { _, err := ann.Vaults(t.Context(), api.Page{}); return err },
 		func() error { _, err := ann.Collaborators(t.Context(), repo); return err },
-		func() error { _, err := ann.Pull(t.Context(), api.PullSecrets{Repo: repo, Environment: "production"}); return err },
+		func() error {
+			_, err := ann.Pull(t.Context(), api.PullSecrets{Repo: repo, Environment: "production"})
+			return err
+		},
 		func() error { _, err := ann.Status(t.Context()); return err },
 	} {
 		if err := use(); err != nil {

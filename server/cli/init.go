@@ -17,7 +17,6 @@ import (
 type initOptions struct {
 	passphraseFile, keyFile string
 	admin, passwordFile     string
-	claimTokenFile          string
 	settings                *settings
 	setup                   server.InitOptions // what the answers above come to
 }
@@ -59,7 +58,6 @@ passphrase; elsewhere a key file is made in the data directory.`,
 	cmd.Flags().Lookup("passphrase-file").Usage = "unseal at start with the passphrase in this file"
 	cmd.Flags().StringVar(&o.admin, "admin", "", "name of a first user, who is an operator too")
 	cmd.Flags().StringVar(&o.passwordFile, "password-file", "", "file with the first user's password; - is standard input (default: ask)")
-	cmd.Flags().StringVar(&o.claimTokenFile, "claim-token-file", "", "file with the claim token of a server that runs already; - is standard input")
 	return cmd
 }
 
@@ -141,31 +139,8 @@ func (o initOptions) inServer(ctx context.Context, c *client.Client, out *consol
 	if o.admin != "" {
 		req.Admin = &api.NewOperator{Username: o.admin, Password: api.NewSecret(o.setup.AdminPassword)}
 	}
-	made, err := c.Initialize(ctx, req)
-	if !errors.Is(err, &api.Error{Code: api.Forbidden}) {
-		return made, err
-	}
-	if req.ClaimToken, err = o.claimToken(ctx, out); err != nil {
-		return nil, err
-	}
 	defer out.working("Making the keys")()
 	return c.Initialize(ctx, req)
-}
-
-// claimToken is the word that a server printed when it first started on empty
-// data, for the one who may set it up.
-func (o initOptions) claimToken(ctx context.Context, out *console) (api.Secret, error) {
-	var token string
-	var err error
-	switch {
-	case o.claimTokenFile != "":
-		token, err = out.readSecretFile(o.claimTokenFile)
-	case out.canAsk():
-		token, err = out.hidden(ctx, "A server is running on this data. The claim token that it printed: ")
-	default:
-		err = failf(exitConflict, "A server is running on this data, and wants the claim token that it printed.\nGive --claim-token-file F, or stop the server, run coffer init, and start it again.")
-	}
-	return api.NewSecret(token), err
 }
 
 func (o initOptions) directly(ctx context.Context, out *console) (*api.Initialized, error) {
