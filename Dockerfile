@@ -4,7 +4,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags "-s -w -X coffer/server/cli.version=${VERSION}" -o /coffer . \
+RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags "-s -w -funcalign=16 -X coffer/server/cli.version=${VERSION}" -o /coffer . \
  && mkdir /data && chown 65532:65532 /data && chmod 700 /data
 
 FROM scratch

@@ -47,10 +47,10 @@ const (
 )
 
 // Initialize asks a fresh instance to make its keys. Exactly one of Passphrase
-// and KeyFile is given; KeyFile asks the server to write a new key file beside
+// and KeyFile is given; only the operator's own socket needs no ClaimToken; KeyFile asks the server to write a new key file beside
 // its data.
 type Initialize struct {
-	ClaimToken Secret       `json:"claimToken" need:"true"`
+	ClaimToken Secret       `json:"claimToken"`
 	Passphrase *Secret      `json:"passphrase"`
 	KeyFile    bool         `json:"keyFile"`
 	Admin      *NewOperator `json:"admin"`

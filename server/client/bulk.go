@@ -13,6 +13,9 @@ import (
 func (c *Client) Push(ctx context.Context, p api.PushSecrets) (*api.Pushed, error) {
 	values := make(map[string]api.Revealed, len(p.Secrets))
 	for key, value := range p.Secrets {
+		if err := checkText("secrets."+key, value); err != nil {
+			return nil, err
+		}
 		values[key] = reveal(value)
 	}
 	return call[api.Pushed](ctx, c, request{

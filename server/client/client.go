@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"coffer/server/api"
 )
@@ -29,6 +30,10 @@ type Client struct {
 	Version   string            // of the program that calls, for the User-Agent coffer/<version>
 	Transport http.RoundTripper // default http.DefaultTransport
 }
+
+// patience is how long a call may take whose context has no deadline. The
+// server gives up long before; the rest is for slow lines.
+const patience = 5 * time.Minute
 
 const (
 	maxAnswer     = 16 << 20
@@ -101,6 +106,9 @@ func (c *Client) roundTrip(ctx context.Context, r request) ([]byte, error) {
 		return nil, err
 	}
 	hc := http.Client{Transport: c.Transport, CheckRedirect: sameServer}
+	if _, ok := ctx.Deadline(); !ok {
+		hc.Timeout = patience
+	}
 	res, err := hc.Do(req)
 	if err != nil {
 		return nil, c.networkError(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"unicode/utf8"
 
 	"coffer/server/api"
 )
@@ -19,6 +20,9 @@ func (c *Client) Secrets(ctx context.Context, repo, environment string, p api.Pa
 
 // SetSecret creates a secret, or gives an existing key a value.
 func (c *Client) SetSecret(ctx context.Context, s api.SetSecret) (*api.SavedSecret, error) {
+	if err := checkText("value", s.Value); err != nil {
+		return nil, err
+	}
 	r := inVault(http.MethodPost, s.Repository(), "secrets")
 	r.body = struct {
 		Key         string       `json:"key"`
@@ -30,6 +34,11 @@ func (c *Client) SetSecret(ctx context.Context, s api.SetSecret) (*api.SavedSecr
 
 // PatchSecret gives a secret another name, another value, or both.
 func (c *Client) PatchSecret(ctx context.Context, p api.PatchSecret) (*api.SecretMeta, error) {
+	if p.Value != nil {
+		if err := checkText("value", *p.Value); err != nil {
+			return nil, err
+		}
+	}
 	r := inVault(http.MethodPatch, p.Repository(), "secrets", p.SecretID)
 	r.body = struct {
 		Name  *string       `json:"name,omitempty"`
@@ -74,6 +83,15 @@ func (c *Client) VersionValue(ctx context.Context, repo, id, version string) (*a
 // RestoreVersion makes the value of a version the current one again.
 func (c *Client) RestoreVersion(ctx context.Context, repo, id, version string) (*api.RestoredVersion, error) {
 	return call[api.RestoredVersion](ctx, c, inVault(http.MethodPost, repo, "secrets", id, "versions", version, "restore"))
+}
+
+// checkText refuses a value that JSON cannot carry: encoding it would replace
+// what is no UTF-8, silently.
+func checkText(field string, s api.Secret) error {
+	if utf8.ValidString(s.Reveal()) {
+		return nil
+	}
+	return api.InvalidField(field, api.InvalidFormat, "The value is not UTF-8 text. Store binary data as base64.")
 }
 
 func reveal(s api.Secret) api.Revealed { return api.Revealed(s.Reveal()) }

@@ -56,7 +56,7 @@ func initialize(x *exchange) error {
 		return err
 	}
 	defer x.unseals.leave()
-	made, err := x.Warden.Initialize(x.ctx, *req)
+	made, err := x.Warden.Initialize(x.ctx, *req, x.operator)
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,17 @@ type Setup struct {
 	Admin      *api.NewOperator
 }
 
-// Initialize makes a fresh instance for whoever knows its claim token.
-func (w *Warden) Initialize(ctx context.Context, req api.Initialize) (*api.Initialized, error) {
+// Initialize makes a fresh instance for whoever knows its claim token, or for
+// its operator.
+func (w *Warden) Initialize(ctx context.Context, req api.Initialize, operator bool) (*api.Initialized, error) {
 	claim := w.start.claim.Load()
-	if claim == nil {
+	switch {
+	case claim == nil:
 		return nil, errInitialized()
-	}
-	if subtle.ConstantTimeCompare([]byte(*claim), []byte(req.ClaimToken.Reveal())) != 1 {
+	case operator:
+	case req.ClaimToken.Len() == 0:
+		return nil, api.InvalidField("claimToken", api.Required, "The token that the server printed at its first start.")
+	case subtle.ConstantTimeCompare([]byte(*claim), []byte(req.ClaimToken.Reveal())) != 1:
 		return nil, api.Errorf(api.Forbidden, "This is not the claim token that the server printed at its first start. Look into its log.")
 	}
 	setup := Setup{Admin: req.Admin}
@@ -88,6 +92,9 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 		keys.destroy()
 		return nil, w.outward(err)
 	}
+	w.start.mu.Lock()
+	w.start.keyFile = first.Path
+	w.start.mu.Unlock()
 	w.start.initialized.Store(true)
 	w.start.claim.Store(nil)
 	w.keys.Store(keys)

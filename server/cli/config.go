@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
+
+	"coffer/server"
+)
+
+// settings are everything a server can be told, by one name each: the key in the
+// YAML file, with dashes the flag, in capitals after COFFER_ the variable. A flag
+// comes before a variable, a variable before the file, the file before the default.
+type settings struct {
+	Listen          string         `key:"listen" default:"127.0.0.1:2633" help:"address to listen on, as HOST:PORT"`
+	PublicURL       string         `key:"public_url" help:"how clients reach the server (default: http:// and the listen address)"`
+	Data            string         `key:"data" help:"data directory (default: ~/.local/share/coffer; for root /var/lib/coffer)"`
+	TrustedProxies  []netip.Prefix `key:"trusted_proxies" help:"addresses of reverse proxies whose forwarding headers count"`
+	MaxSize         int64          `key:"store.max_size" default:"0" help:"upper bound of the data file, like 2GiB; 0 is none"`
+	KeyFile         string         `key:"unseal.key_file" flag:"key-file" help:"unseal with this key file"`
+	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
+	Passphrase      string         `key:"unseal.passphrase" only:"env"`
+	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 22: memory doubles with each step, 256 MiB at 18"`
+	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
+	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
+	Plan            string         `key:"plans.default" default:"team" help:"plan of everybody while billing is off"`
+	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
+	Level           string         `key:"log.level" default:"info" oneof:"debug,info,warn,error" help:"debug, info, warn or error"`
+	Format          string         `key:"log.format" default:"text" oneof:"text,json" help:"text or json"`
+}
+
+// config is what the server is made of.
+func (s settings) config() server.Config {
+	return server.Config{
+		Listen: s.Listen, PublicURL: s.PublicURL, Data: s.Data, TrustedProxies: s.TrustedProxies,
+		Store: server.StoreConfig{MaxSize: s.MaxSize},
+		Unseal: server.UnsealConfig{
+			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
+		},
+		Audit:     server.AuditConfig{Reads: s.Reads},
+		Push:      server.PushConfig{AdditiveClients: s.AdditiveClients},
+		Plans:     server.PlansConfig{Default: s.Plan},
+		Retention: server.RetentionConfig{Trash: s.Trash},
+		Log:       server.LogConfig{Level: s.Level, Format: s.Format},
+		Version:   programVersion(),
+	}
+}
+
+// setting is one field of settings, as its tags describe it.
+type setting struct {
+	key, flag, variable string
+	def, help           string
+	oneOf               []string
+	envOnly             bool
+	index               int
+}
+
+func allSettings() []setting {
+	t := reflect.TypeFor[settings]()
+	all := make([]setting, t.NumField())
+	for i := range all {
+		tag := t.Field(i).Tag
+		key := tag.Get("key")
+		all[i] = setting{
+			key:      key,
+			flag:     first(tag.Get("flag"), strings.NewReplacer(".", "-", "_", "-").Replace(key)),
+			variable: variable(key),
+			def:      tag.Get("default"), help: tag.Get("help"),
+			envOnly: tag.Get("only") == "env", index: i,
+		}
+		if words := tag.Get("oneof"); words != "" {
+			all[i].oneOf = strings.Split(words, ",")
+		}
+	}
+	return all
+}
+
+// settingFlags adds the flags of settings: those named, or with no name all.
+func settingFlags(f *pflag.FlagSet, names ...string) {
+	f.String("config", "", "configuration file (COFFER_CONFIG)")
+	for _, s := range allSettings() {
+		if s.envOnly || len(names) > 0 && !slices.Contains(names, s.flag) {
+			continue
+		}
+		help := s.help
+		if s.def != "" {
+			help += " (default: " + s.def + ")"
+		}
+		f.String(s.flag, "", help)
+	}
+}
+
+// loadSettings reads flags, variables and the file, in this order of rank.
+func loadSettings(f *pflag.FlagSet, env environ) (*settings, error) {
+	file, _ := f.GetString("config")
+	file = first(file, env.get("COFFER_CONFIG"))
+	v := viper.New()
+	lines := map[string]int{}
+	if file != "" {
+		var err error
+		if lines, err = readFile(v, file); err != nil {
+			return nil, err
+		}
+	}
+	var out settings
+	for _, s := range allSettings() {
+		source := fmt.Sprintf("%s, line %d: %s", file, lines[s.key], s.key)
+		v.SetDefault(s.key, s.def)
+		if value := env.get(s.variable); value != "" {
+			source = s.variable
+			v.Set(s.key, value)
+		}
+		if flag := f.Lookup(s.flag); flag != nil && flag.Changed && !s.envOnly {
+			source = "--" + s.flag
+			v.Set(s.key, flag.Value.String())
+		}
+		if err := s.decode(v.Get(s.key), reflect.ValueOf(&out).Elem().Field(s.index)); err != nil {
+			return nil, failf(exitInvalid, "%s: %s.", source, err)
+		}
+	}
+	if err := oneMethod(&out, f, env); err != nil {
+		return nil, err
+	}
+	if out.Data == "" {
+		out.Data = defaultData(env)
+	}
+	return &out, nil
+}
+
+// oneMethod keeps the unseal method of the highest rank where several are set.
+func oneMethod(s *settings, f *pflag.FlagSet, env environ) error {
+	byFlag := func(name string) bool { fl := f.Lookup(name); return fl != nil && fl.Changed }
+	switch {
+	case byFlag("key-file"):
+		s.Passphrase, s.PassphraseFile = "", ""
+	case byFlag("passphrase-file"):
+		s.Passphrase, s.KeyFile = "", ""
+	case env.get("COFFER_UNSEAL_PASSPHRASE") != "":
+		s.PassphraseFile, s.KeyFile = "", ""
+	case env.get("COFFER_UNSEAL_PASSPHRASE_FILE") != "":
+		s.KeyFile = ""
+	case env.get("COFFER_UNSEAL_KEY_FILE") != "":
+		s.PassphraseFile = ""
+	case s.KeyFile != "" && s.PassphraseFile != "":
+		return failf(exitInvalid, "unseal.key_file and unseal.passphrase_file are both set. Keep one of them.")
+	}
+	return nil
+}
+
+// defaultData is where the data lies when nobody says.
+func defaultData(env environ) string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/coffer"
+	}
+	if base := env.get("XDG_DATA_HOME"); base != "" {
+		return filepath.Join(base, "coffer")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "coffer-data"
+	}
+	return filepath.Join(home, ".local", "share", "coffer")
+}
+
+// readFile reads a YAML file into v and returns the line of each key.
+func readFile(v *viper.Viper, name string) (map[string]int, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, failf(exitInvalid, "%s is no YAML: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	lines := map[string]int{}
+	if len(doc.Content) > 0 {
+		if err := checkKeys(name, "", doc.Content[0], lines); err != nil {
+			return nil, err
+		}
+	}
+	v.SetConfigType("yaml")
+	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
+		return nil, failf(exitInvalid, "%s cannot be read: %s", name, err)
+	}
+	return lines, nil
+}
