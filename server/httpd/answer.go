@@ -80,6 +80,9 @@ func ask[Req request](x *exchange, b *binder) (*Req, error) {
 	if err := x.identify(); err != nil {
 		return nil, err
 	}
+	if err := x.limit(); err != nil {
+		return nil, err
+	}
 	req, wrong := bind[Req](b, x.input())
 	if err := x.gate.Admit(x.ctx, x.who, x.route.action, repositoryOf(req)); err != nil {
 		return nil, err
