@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"coffer/server/httpd"
 	"coffer/store/kv"
 )
 
@@ -21,10 +22,14 @@ type Config struct {
 	Audit  AuditConfig
 	Push   PushConfig
 	Plans  PlansConfig
+	Limits LimitsConfig
 
 	Retention RetentionConfig
 	Log       LogConfig
 	Version   string // shown by health and status
+
+	// TestOnlyNow is the clock of tests.
+	TestOnlyNow func() time.Time
 }
 
 // StoreConfig bounds the data file.
@@ -54,6 +59,22 @@ type PushConfig struct{ AdditiveClients []string }
 
 // PlansConfig names the plan of everybody while billing is off.
 type PlansConfig struct{ Default string }
+
+// LimitsConfig says how many requests one caller may send, in each bucket of
+// the contract.
+type LimitsConfig struct {
+	General, Bulk, Value, Verify, Poll, Login, UI Rate
+}
+
+// Rate is how many requests fit into a window, which opens with the first of
+// them.
+type Rate = httpd.Rate
+
+// NoLimits lets every caller send as many requests as they like.
+func NoLimits() LimitsConfig {
+	off := Rate{Off: true}
+	return LimitsConfig{General: off, Bulk: off, Value: off, Verify: off, Poll: off, Login: off, UI: off}
+}
 
 // RetentionConfig says how long the trash keeps a secret; default 30 days.
 type RetentionConfig struct{ Trash time.Duration }

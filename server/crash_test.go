@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // serveChild serves until it is killed, and prints its address.
 func serveChild(data string) {
-	s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Log: server.LogConfig{Level: "error"}})
+	s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -89,6 +89,7 @@ func (s *Server) open(plan billing.Plan) (err error) {
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plan: plan, TrashRetention: s.c.Retention.Trash, Status: httpd.Status,
+		Now: s.c.TestOnlyNow,
 	})
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
@@ -99,7 +100,7 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	}
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
-		Version: s.c.Version, Log: s.log,
+		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow,
 	}
 	s.public, s.operator = httpd.New(face), httpd.NewOperator(face)
 	return nil

@@ -80,6 +80,9 @@ func ask[Req request](x *exchange, b *binder) (*Req, error) {
 	if err := x.identify(); err != nil {
 		return nil, err
 	}
+	if err := x.limit(); err != nil {
+		return nil, err
+	}
 	req, wrong := bind[Req](b, x.input())
 	if err := x.gate.Admit(x.ctx, x.who, x.route.action, repositoryOf(req)); err != nil {
 		return nil, err
@@ -136,6 +139,7 @@ func (x *exchange) send(data any, p *api.Pagination) error {
 		etag, notModified := t.Tag()
 		x.w.Header().Set("ETag", etag)
 		if notModified {
+			x.refund()
 			x.write(http.StatusNotModified, nil)
 			return nil
 		}

@@ -59,7 +59,7 @@ var samples = []error{
 func TestErrorsOnTheWire(t *testing.T) {
 	var got bytes.Buffer
 	for i, err := range samples {
-		h := testFace(&doorman{}, route{post, "/v1/fail/:id", access.UserMe, refuse(err)})
+		h := testFace(&doorman{}, route{post, "/v1/fail/:id", access.UserMe, inGeneral, refuse(err)})
 		w := call(h, "POST", fmt.Sprintf("/v1/fail/%d%%20?token=hidden", i), "")
 		fmt.Fprintf(&got, "# %v\n%d\n", err, w.Code)
 		for _, name := range slices.Sorted(maps.Keys(w.Header())) {
@@ -108,9 +108,9 @@ func TestWhatIsNotOursStaysInside(t *testing.T) {
 	var log bytes.Buffer
 	f := newFace(Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, &doorman{}, false)
 	h := f.router([]route{
-		{get, "/broken", access.UserMe, refuse(errors.New("bolt: page 17"))},
-		{get, "/panic", access.UserMe, func(*exchange) error { panic("c4n4ry") }},
-		{get, "/nil", access.UserMe, func(x *exchange) error { x.route = nil; _ = x.route.path; return nil }},
+		{get, "/broken", access.UserMe, inGeneral, refuse(errors.New("bolt: page 17"))},
+		{get, "/panic", access.UserMe, inGeneral, func(*exchange) error { panic("c4n4ry") }},
+		{get, "/nil", access.UserMe, inGeneral, func(x *exchange) error { x.route = nil; _ = x.route.path; return nil }},
 	})
 	for path, inside := range map[string]string{"/broken": "page 17", "/panic": "what=string", "/nil": "nil pointer"} {
 		log.Reset()
@@ -167,7 +167,7 @@ func TestRequestsThatTakeTooLong(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	server := httptest.NewServer(f.router([]route{{post, "/wait", access.UserMe, nothing(wait)}}))
+	server := httptest.NewServer(f.router([]route{{post, "/wait", access.UserMe, inGeneral, nothing(wait)}}))
 	defer server.Close()
 	endless, more := io.Pipe()
 	defer more.Close()

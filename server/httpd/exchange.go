@@ -29,6 +29,7 @@ type exchange struct {
 	start time.Time
 	route *route
 	who   warden.Caller
+	spent spending
 	body  *bytes.Buffer
 }
 

@@ -7,8 +7,8 @@
 // names a status code and no error shows more than an *[api.Error] says.
 //
 // A request takes this way: enter (id, headers) → sealed? → route and method →
-// size of the body → credential → parse → scope and kind of credential → what
-// parsing found wrong → the warden's operation.
+// size of the body → credential → rate limit → parse → scope and kind of
+// credential → what parsing found wrong → the warden's operation.
 package httpd
 
 import (
@@ -35,6 +35,7 @@ type Config struct {
 	Warden         *warden.Warden
 	PublicURL      string         // how clients reach us, without a trailing slash
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
+	Limits         Limits         // of requests; the operator's face has none
 	Version        string         // shown by health and status
 	Log            *slog.Logger   // default: none
 	Now            func() time.Time
@@ -61,6 +62,7 @@ type face struct {
 	gate     gate
 	operator bool
 	unseals  *throttle
+	limits   limits
 	patience time.Duration // requestTime, but for tests
 }
 
@@ -73,7 +75,11 @@ func newFace(cfg Config, g gate, operator bool) *face {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &face{Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime}
+	f := &face{Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime}
+	if !operator {
+		f.limits = newLimits(cfg.Limits, cfg.Now())
+	}
+	return f
 }
 
 // releaseMode keeps gin from writing its banner. The mode is gin's global.
@@ -93,8 +99,8 @@ func (f *face) router(routes []route) *gin.Engine {
 	g.UseRawPath = true
 	g.UnescapePathValues = false
 
-	g.NoRoute(f.handle(route{run: func(*exchange) error { return errNoSuchAddress }}))
-	g.NoMethod(f.handle(route{run: methodNotAllowed}))
+	g.NoRoute(f.handle(route{bucket: exempt, run: func(*exchange) error { return errNoSuchAddress }}))
+	g.NoMethod(f.handle(route{bucket: exempt, run: methodNotAllowed}))
 	for _, r := range routes {
 		h := f.handle(r)
 		g.Handle(r.method, r.path, h)

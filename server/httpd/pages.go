@@ -125,6 +125,9 @@ func errorPage(x *exchange) error {
 
 // root says what answers here.
 func root(x *exchange) error {
+	if err := x.limit(); err != nil {
+		return err
+	}
 	text := fmt.Sprintf(`coffer %[1]s: a self-hosted vault for the secrets of your repositories.
 
 State     %[2]s

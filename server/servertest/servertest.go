@@ -45,6 +45,10 @@ type Instance struct {
 // have side effects is caught having some.
 func Plain(c *server.Config) { c.Store.TestOnlyWrap = nil }
 
+// Limited is an option: requests are limited as they are in production. Without
+// it none is.
+func Limited(c *server.Config) { c.Limits = server.LimitsConfig{} }
+
 // New starts an instance that ends with the test. Each option may change its
 // configuration.
 func New(t testing.TB, options ...func(*server.Config)) *Instance {
@@ -52,8 +56,9 @@ func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	in := &Instance{t: t, Data: t.TempDir(), Log: new(Log)}
 	in.config = server.Config{
 		Listen: "127.0.0.1:0", PublicURL: "https://vault.example", Data: in.Data, Version: "test",
-		Store: server.StoreConfig{TestOnlyWrap: kvtest.Twice},
-		Log:   server.LogConfig{Level: "debug", Format: "json", Output: in.Log},
+		Store:  server.StoreConfig{TestOnlyWrap: kvtest.Twice},
+		Limits: server.NoLimits(),
+		Log:    server.LogConfig{Level: "debug", Format: "json", Output: in.Log},
 	}
 	for _, o := range options {
 		o(&in.config)

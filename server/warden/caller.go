@@ -23,6 +23,10 @@ type Credential struct {
 	RequestID string
 }
 
+// Empty reports whether a request brought nothing along that could be right or
+// wrong.
+func (c Credential) Empty() bool { return c.Bearer == "" }
+
 // Caller is who is asking. Only [Warden.Identify] makes one.
 type Caller struct {
 	kind      access.Kinds  // exactly one
@@ -42,6 +46,18 @@ func (c Caller) Kind() string {
 	}
 	return c.kind.String()
 }
+
+// ID is what the caller's requests are counted by: the id of the API key, or the
+// user's for every other kind of credential. Nobody's and the operator's is zero.
+func (c Caller) ID() [16]byte {
+	if c.kind == access.APIKey {
+		return c.key.ID
+	}
+	return c.user.ID
+}
+
+// InBrowser reports whether somebody is asking who is signed in to the web UI.
+func (c Caller) InBrowser() bool { return c.kind == access.Session }
 
 // isTest reports whether an API key of the test environment is asking.
 func (c Caller) isTest() bool { return c.kind == access.APIKey && c.key.Environment == "test" }
@@ -71,10 +87,10 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	}
 	who := Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 	switch {
-	case c.Operator && c.Bearer == "":
+	case c.Operator && c.Empty():
 		who.kind = access.Operator
 		return who, nil
-	case c.Bearer == "":
+	case c.Empty():
 		return Caller{}, errUnauthorized("This needs a token: send it as \"Authorization: Bearer <token>\".")
 	case strings.HasPrefix(c.Bearer, "coffer_"):
 		return w.identifyKey(ctx, who, c.Bearer)
