@@ -34,6 +34,13 @@ type settings struct {
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
 	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
 	Plan            string         `key:"plans.default" default:"team" help:"plan of everybody while billing is off"`
+	General         server.Rate    `key:"limits.general" default:"100/15m" help:"requests that no other limit names, by credential, or else by address"`
+	Bulk            server.Rate    `key:"limits.bulk" default:"30/15m" help:"pushes and pulls, by credential"`
+	Value           server.Rate    `key:"limits.value" default:"10/1m" help:"reads of single values, by credential"`
+	Verify          server.Rate    `key:"limits.verify" default:"5/1m" help:"device codes typed in, by address"`
+	Poll            server.Rate    `key:"limits.poll" default:"30/1m" help:"polls of a device login, by device code"`
+	Login           server.Rate    `key:"limits.login" default:"10/1m" help:"attempts to sign in and wrong credentials, by address"`
+	UI              server.Rate    `key:"limits.ui" default:"1000/15m" help:"what limits.general covers, for somebody in the web UI"`
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
 	Level           string         `key:"log.level" default:"info" oneof:"debug,info,warn,error" help:"debug, info, warn or error"`
 	Format          string         `key:"log.format" default:"text" oneof:"text,json" help:"text or json"`
@@ -50,6 +57,9 @@ func (s settings) config() server.Config {
 		Audit:     server.AuditConfig{Reads: s.Reads},
 		Push:      server.PushConfig{AdditiveClients: s.AdditiveClients},
 		Plans:     server.PlansConfig{Default: s.Plan},
+		Limits: server.LimitsConfig{
+			General: s.General, Bulk: s.Bulk, Value: s.Value, Verify: s.Verify, Poll: s.Poll, Login: s.Login, UI: s.UI,
+		},
 		Retention: server.RetentionConfig{Trash: s.Trash},
 		Log:       server.LogConfig{Level: s.Level, Format: s.Format},
 		Version:   programVersion(),

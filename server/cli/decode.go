@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"coffer/server"
 	"coffer/server/api"
 )
 
@@ -44,6 +45,8 @@ func (s setting) decode(raw any, field reflect.Value) error {
 		if *p, err = parseSize(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
 		}
+	case *server.Rate:
+		*p, err = server.ParseRate(text)
 	case *time.Duration:
 		if *p, err = parseDuration(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
