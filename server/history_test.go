@@ -278,3 +278,28 @@ func TestAnUnchangedPullCostsNothing(t *testing.T) {
 		t.Errorf("%d of 4 answers without a body are on record", len(unchanged))
 	}
 }
+
+func TestUnchangedPullsNeverExhaustTheBucket(t *testing.T) {
+	in := servertest.New(t, servertest.Limited)
+	ann := in.User("ann")
+	in.Vault(ann, repo)
+	in.Push(ann, repo, "production", map[string]string{"A": "1"})
+	tag, left := "", ""
+	for range 40 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, in.URL+"/v1/secrets/pull?repo="+repo+"&environment=production", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+ann.Token)
+		r.Header.Set("If-None-Match", tag)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if now := res.Header.Get("X-RateLimit-Remaining"); tag != "" && (res.StatusCode != http.StatusNotModified || now != left) {
+			t.Fatalf("%d, %s left of %s", res.StatusCode, now, left)
+		}
+		tag, left = res.Header.Get("ETag"), res.Header.Get("X-RateLimit-Remaining")
+	}
+}
