@@ -54,9 +54,9 @@ func (s settings) config() server.Config {
 		Unseal: server.UnsealConfig{
 			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
 		},
-		Audit:     server.AuditConfig{Reads: s.Reads},
-		Push:      server.PushConfig{AdditiveClients: s.AdditiveClients},
-		Plans:     server.PlansConfig{Default: s.Plan},
+		Audit: server.AuditConfig{Reads: s.Reads},
+		Push:  server.PushConfig{AdditiveClients: s.AdditiveClients},
+		Plans: server.PlansConfig{Default: s.Plan},
 		Limits: server.LimitsConfig{
 			General: s.General, Bulk: s.Bulk, Value: s.Value, Verify: s.Verify, Poll: s.Poll, Login: s.Login, UI: s.UI,
 		},
