@@ -26,7 +26,7 @@ type dataKeyID struct {
 
 // maxOpenKeys bounds the data keys kept open, at about 200 bytes each. Opening
 // one anew costs 30 µs.
-const maxOpenKeys = 8192
+const maxOpenKeys = 1 << 16
 
 func newKeyring(root *crypto.Root, system *crypto.DataKey) *keyring {
 	return &keyring{root: root, system: system, data: make(map[dataKeyID]*crypto.DataKey)}
