@@ -25,36 +25,62 @@ type Activity struct {
 	UserAgent   string         `cbor:"11,keyasint"`
 	ActorNumber uint64         `cbor:"12,keyasint"`
 	VaultNumber uint64         `cbor:"13,keyasint"`
+	VaultOnly   bool           `cbor:"14,keyasint,omitempty"` // not in the actor's list
 }
+
+func (a Activity) listedOfActor() bool { return !a.Actor.IsZero() && !a.VaultOnly }
 
 var activities = table[Activity]{tagActivity, "activity"}
 
-// AddActivity appends a record to the log and to the lists it belongs to.
-func (tx Tx) AddActivity(a Activity) error {
-	last, err := lastNumber(tx.kv, key(tagActivity))
-	if err != nil {
-		return err
-	}
-	number := last + 1
-	if !a.Actor.IsZero() {
-		if a.ActorNumber, err = tx.appendTo(key(tagActivityActor, a.Actor), number); err != nil {
+// AddActivity appends records to the log and to the lists they belong to.
+func (tx Tx) AddActivity(all ...Activity) error {
+	lists := lists{tx: tx, last: make(map[string]uint64)}
+	for _, a := range all {
+		number, err := lists.next(key(tagActivity))
+		if err != nil {
+			return err
+		}
+		if a.listedOfActor() {
+			if a.ActorNumber, err = lists.append(key(tagActivityActor, a.Actor), number); err != nil {
+				return err
+			}
+		}
+		if !a.Vault.IsZero() {
+			if a.VaultNumber, err = lists.append(key(tagActivityVault, a.Vault), number); err != nil {
+				return err
+			}
+		}
+		if err := activities.put(tx.kv, a, number); err != nil {
 			return err
 		}
 	}
-	if !a.Vault.IsZero() {
-		if a.VaultNumber, err = tx.appendTo(key(tagActivityVault, a.Vault), number); err != nil {
-			return err
-		}
-	}
-	return activities.put(tx.kv, a, number)
+	return nil
 }
 
-func (tx Tx) appendTo(list []byte, number uint64) (uint64, error) {
-	last, err := lastNumber(tx.kv, list)
+// lists looks for the end of a list once, however much is appended to it.
+type lists struct {
+	tx   Tx
+	last map[string]uint64
+}
+
+func (l *lists) next(list []byte) (uint64, error) {
+	last, known := l.last[string(list)]
+	if !known {
+		var err error
+		if last, err = lastNumber(l.tx.kv, list); err != nil {
+			return 0, err
+		}
+	}
+	l.last[string(list)] = last + 1
+	return last + 1, nil
+}
+
+func (l *lists) append(list []byte, number uint64) (uint64, error) {
+	n, err := l.next(list)
 	if err != nil {
 		return 0, err
 	}
-	return last + 1, tx.kv.Put(place(list, last+1), place(nil, number))
+	return n, l.tx.kv.Put(place(list, n), place(nil, number))
 }
 
 // place is a new key: list, then n.

@@ -200,7 +200,7 @@ func (c *check) activity() error {
 		if err != nil {
 			return err
 		}
-		if !a.Actor.IsZero() {
+		if a.listedOfActor() {
 			if err := c.want(key(tagActivityActor, a.Actor, a.ActorNumber), k[1:], "record %d is not in its actor's list", number); err != nil {
 				return err
 			}

@@ -42,13 +42,10 @@ func (j *journal) note(action string, meta map[string]any) {
 }
 
 func addNotes(tx store.Tx, notes []store.Activity, ids *store.IDs) error {
-	for _, a := range notes {
-		a.ID = ids.Next()
-		if err := tx.AddActivity(a); err != nil {
-			return err
-		}
+	for i := range notes {
+		notes[i].ID = ids.Next()
 	}
-	return nil
+	return tx.AddActivity(notes...)
 }
 
 // write makes records durable.

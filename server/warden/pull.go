@@ -1,7 +1,6 @@
 package warden
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -261,6 +260,15 @@ func (p *pull) copyOut(v *visit) error {
 	return nil
 }
 
+// size is about how long the text of all values will be.
+func (p *pull) size() int {
+	n := 0
+	for _, r := range p.rows {
+		n += len(r.key) + len(r.sealed)
+	}
+	return n
+}
+
 func (p *pull) answer() error {
 	if p.out.NotModified {
 		return nil
@@ -269,7 +277,10 @@ func (p *pull) answer() error {
 	if exact {
 		p.out.Secrets = make(map[string]api.Revealed, len(p.rows))
 	}
-	var content bytes.Buffer
+	var content strings.Builder
+	if !exact {
+		content.Grow(p.size())
+	}
 	plain := make([]byte, 0, p.longest)
 	line := make([]byte, 0, 256)
 	for i, r := range p.rows {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -69,11 +68,16 @@ type push struct {
 
 // check holds the push against the plan and against what its sender last saw.
 func (p *push) check(base *int) error {
-	var f api.Fields
-	for _, name := range slices.Sorted(maps.Keys(p.incoming)) {
-		if p.incoming[name].Len() > p.w.c.Plan.ValueBytes {
-			p.checkSize(&f, "secrets."+name, p.incoming[name])
+	var large []string
+	for name, value := range p.incoming {
+		if value.Len() > p.w.c.Plan.ValueBytes {
+			large = append(large, name)
 		}
+	}
+	slices.Sort(large)
+	var f api.Fields
+	for _, name := range large {
+		p.checkSize(&f, "secrets."+name, p.incoming[name])
 	}
 	if err := f.Err(); err != nil {
 		return err
@@ -128,10 +132,14 @@ func (p *push) run() error {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.incoming)) {
-		if known[name] {
-			continue
+	var fresh []string
+	for name := range p.incoming {
+		if !known[name] {
+			fresh = append(fresh, name)
 		}
+	}
+	slices.Sort(fresh)
+	for _, name := range fresh {
 		p.created = append(p.created, name)
 		if p.dry {
 			continue
