@@ -46,6 +46,9 @@ var libraries = map[string][]string{
 	"go.etcd.io/bbolt":             {"coffer/store/kv/bolt"},
 	"filippo.io/age":               {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
+
+	// What only tests use.
+	"github.com/getkin/kin-openapi": {},
 }
 
 type listed struct {

@@ -62,6 +62,7 @@ type face struct {
 	operator bool
 	unseals  *throttle
 	patience time.Duration // requestTime, but for tests
+	describe func() description
 }
 
 func newFace(cfg Config, g gate, operator bool) *face {
@@ -73,7 +74,10 @@ func newFace(cfg Config, g gate, operator bool) *face {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &face{Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime}
+	return &face{
+		Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime,
+		describe: sync.OnceValue(func() description { return describe(cfg.PublicURL) }),
+	}
 }
 
 // releaseMode keeps gin from writing its banner. The mode is gin's global.

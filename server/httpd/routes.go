@@ -108,6 +108,7 @@ var open = []route{
 	{method: get, path: "/ready", run: ready},
 	{method: get, path: "/errors/:slug", run: errorPage},
 	{method: get, path: "/v1/health", run: apiHealth},
+	{method: get, path: openAPIPath, run: openAPI},
 	{method: get, path: "/v1/sys/status", run: systemStatus},
 	{method: post, path: "/v1/sys/init", run: initialize},
 	{method: post, path: "/v1/sys/unseal", run: unseal},
