@@ -33,9 +33,10 @@ var rooms = map[string][]string{
 	"coffer/crypto/internal/cost": {},
 
 	// What only tests use.
-	"coffer/crypto/cryptotest": {"crypto/internal/cost"},
-	"coffer/store/kv/kvtest":   {"store/kv"},
-	"coffer/server/servertest": {"server", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+	"coffer/crypto/cryptotest":        {"crypto/internal/cost"},
+	"coffer/store/kv/kvtest":          {"store/kv"},
+	"coffer/server/httpd/openapitest": {"server/httpd/openapi"},
+	"coffer/server/servertest":        {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
 }
 
 // libraries says in which rooms a third-party library may be used.
@@ -48,7 +49,8 @@ var libraries = map[string][]string{
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
 
 	// What only tests use.
-	"github.com/getkin/kin-openapi": {},
+	"github.com/getkin/kin-openapi":            {},
+	"github.com/santhosh-tekuri/jsonschema/v6": {"coffer/server/httpd/openapitest"},
 }
 
 type listed struct {
