@@ -18,7 +18,8 @@ var rooms = map[string][]string{
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv"},
 	"coffer/server":               {"server/httpd", "server/warden", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
-	"coffer/server/httpd":         {"server/warden", "server/access", "server/api"},
+	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api"},
+	"coffer/server/httpd/openapi": {},
 	"coffer/server/warden":        {"server/access", "server/api", "server/billing", "server/dotenv", "server/forge", "crypto", "store", "store/kv"},
 	"coffer/server/access":        {},
 	"coffer/server/api":           {},
@@ -32,9 +33,10 @@ var rooms = map[string][]string{
 	"coffer/crypto/internal/cost": {},
 
 	// What only tests use.
-	"coffer/crypto/cryptotest": {"crypto/internal/cost"},
-	"coffer/store/kv/kvtest":   {"store/kv"},
-	"coffer/server/servertest": {"server", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+	"coffer/crypto/cryptotest":        {"crypto/internal/cost"},
+	"coffer/store/kv/kvtest":          {"store/kv"},
+	"coffer/server/httpd/openapitest": {"server/httpd/openapi"},
+	"coffer/server/servertest":        {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
 }
 
 // libraries says in which rooms a third-party library may be used.
@@ -45,6 +47,10 @@ var libraries = map[string][]string{
 	"go.etcd.io/bbolt":             {"coffer/store/kv/bolt"},
 	"filippo.io/age":               {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
+
+	// What only tests use.
+	"github.com/getkin/kin-openapi":            {},
+	"github.com/santhosh-tekuri/jsonschema/v6": {"coffer/server/httpd/openapitest"},
 }
 
 type listed struct {

@@ -64,6 +64,7 @@ type face struct {
 	unseals  *throttle
 	limits   limits
 	patience time.Duration // requestTime, but for tests
+	describe func() description
 }
 
 func newFace(cfg Config, g gate, operator bool) *face {
@@ -75,7 +76,10 @@ func newFace(cfg Config, g gate, operator bool) *face {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	f := &face{Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime}
+	f := &face{
+		Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime,
+		describe: sync.OnceValue(func() description { return describe(cfg.PublicURL) }),
+	}
 	if !operator {
 		f.limits = newLimits(cfg.Limits, cfg.Now())
 	}

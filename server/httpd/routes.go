@@ -110,6 +110,7 @@ var open = []route{
 	{method: get, path: "/ready", bucket: exempt, run: ready},
 	{method: get, path: "/errors/:slug", bucket: exempt, run: errorPage},
 	{method: get, path: "/v1/health", bucket: exempt, run: apiHealth},
+	{method: get, path: openAPIPath, bucket: exempt, run: openAPI},
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},
 	{method: post, path: "/v1/sys/init", bucket: exempt, run: initialize},
 	{method: post, path: "/v1/sys/unseal", bucket: exempt, run: unseal},

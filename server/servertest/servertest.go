@@ -18,6 +18,7 @@ import (
 	"coffer/server"
 	"coffer/server/api"
 	"coffer/server/client"
+	"coffer/server/httpd/openapitest"
 	"coffer/store/kv/kvtest"
 )
 
@@ -35,9 +36,10 @@ type Instance struct {
 	Operator *client.Client // with the powers of the operator
 	Log      *Log           // everything the server logged
 
-	t      testing.TB
-	config server.Config
-	stop   func()
+	t        testing.TB
+	config   server.Config
+	stop     func()
+	validate bool
 }
 
 // Plain is an option: transactions run once, as they do in production. Without
@@ -103,7 +105,26 @@ func (in *Instance) serve(s *server.Server) {
 		in.t.Fatalf("serve: %v", err)
 	}
 	in.URL = "http://" + s.Addr()
-	in.Operator = &client.Client{URL: "http://operator", Transport: s.Operator(), Version: "test"}
+	in.Operator = &client.Client{URL: "http://operator", Transport: in.through(s.Operator()), Version: "test"}
+}
+
+// Validate holds everything that a client of this instance sends from now on,
+// and every answer, against the OpenAPI document, and returns the instance.
+// Clients that were made before, and those of the test's own, can be held
+// against it with [openapitest.Transport].
+func (in *Instance) Validate() *Instance {
+	if !in.validate {
+		in.validate = true
+		in.Operator.Transport = in.through(in.Operator.Transport)
+	}
+	return in
+}
+
+func (in *Instance) through(t http.RoundTripper) http.RoundTripper {
+	if !in.validate {
+		return t
+	}
+	return openapitest.Transport(in.t, t)
 }
 
 // Stop ends the instance; its data stays.
@@ -154,7 +175,7 @@ func (in *Instance) SignIn(user string) *client.Client {
 
 // Client asks the instance with a token.
 func (in *Instance) Client(token string) *client.Client {
-	return &client.Client{URL: in.URL, Token: token, Version: "test", Transport: http.DefaultTransport}
+	return &client.Client{URL: in.URL, Token: token, Version: "test", Transport: in.through(http.DefaultTransport)}
 }
 
 // Grant gives a user a role on a repository.
