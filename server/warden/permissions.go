@@ -3,7 +3,6 @@ package warden
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"coffer/server/access"
 	"coffer/server/api"
@@ -309,7 +308,7 @@ func (w *Warden) ResetOverrides(ctx context.Context, who Caller, ref api.Ref) (*
 			}
 		}
 		v.note("permission_overrides_reset", map[string]any{"count": len(all)})
-		out.Message = fmt.Sprintf("%d overrides were removed.", len(all))
+		out.Message = "Removed " + count(len(all), "override") + "."
 		out.Defaults = v.matrix()
 		return nil
 	})
