@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"coffer/store/kv/kvtest":          {"store/kv"},
 	"coffer/server/httpd/openapitest": {"server/httpd/openapi"},
 	"coffer/server/servertest":        {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+	"coffer/server/bench":             {},
 }
 
 // libraries says in which rooms a third-party library may be used.
