@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,7 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 		&api.Error{Code: api.PlanLimit, UpgradeURL: "https://vault.example/u"}: "https://vault.example/u",
 		&api.Error{Code: api.Internal, RequestID: "0193"}:                      "request 0193",
 		&client.NetworkError{Err: errors.New("x")}:                             "coffer status",
+		fmt.Errorf("open x: %w", server.ErrLocked):                             "Another coffer works on this data",
 	} {
 		var stderr bytes.Buffer
 		out := &console{err: &stderr}

@@ -106,6 +106,9 @@ func advice(err error) string {
 	if errors.Is(err, server.ErrNotRunning) {
 		return "Start it: coffer serve --data DIR"
 	}
+	if errors.Is(err, server.ErrLocked) {
+		return "Another coffer works on this data. Wait until it has ended, or stop it.\nTo see whether it is a server: coffer status --data DIR"
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return "Another program listens there. Choose another address: --listen HOST:PORT"
 	}
