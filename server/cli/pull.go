@@ -22,6 +22,7 @@ import (
 
 type pullOptions struct {
 	place
+	moment
 	output string // "-" is standard output
 	format string
 	force  bool
@@ -35,8 +36,14 @@ func newPull(a *app) *cobra.Command {
 		Long: `Write an environment to a .env file that only you may read. A file that holds
 the same values is left alone; before another one is replaced, coffer asks.
 
-Formats: env (KEY=value lines), json (one object), shell (export lines).`,
+Formats: env (KEY=value lines), json (one object), shell (export lines).
+
+With --at the environment is pulled as it was then, under the names that keys
+have now.
+
+` + atHelp,
 		Example: `  coffer pull
+  coffer pull --at '2026-11-20 09:15' -o -
   coffer pull -e production -o -
   eval "$(coffer pull --format shell)"`,
 		Args: args(0, 0),
@@ -48,6 +55,7 @@ Formats: env (KEY=value lines), json (one object), shell (export lines).`,
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "the file; - is standard output (default: .env, and - for json and shell)")
 	f.StringVar(&o.format, "format", "env", "env, json or shell")
+	o.flags(f)
 	f.BoolVar(&o.force, "force", false, "replace a differing file without asking")
 	return cmd
 }
@@ -62,9 +70,7 @@ func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console)
 			o.output = ".env"
 		}
 	}
-	stop := out.working("Pulling")
-	values, pulled, err := pullValues(ctx, c, o.place)
-	stop()
+	values, pulled, err := o.pull(ctx, c, o.place, out)
 	if err != nil {
 		return err
 	}
@@ -85,6 +91,9 @@ func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console)
 	}
 	warnIfTracked(ctx, o.output, out)
 	report := map[string]any{"file": o.output, "count": pulled.Count, "revision": pulled.Revision, "written": wrote}
+	if pulled.Incomplete {
+		report["incomplete"] = true
+	}
 	if !wrote {
 		return out.done(report, "%s holds the %d secrets of %s already.", o.output, pulled.Count, o.environment)
 	}

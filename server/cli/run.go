@@ -23,6 +23,7 @@ const (
 
 type runOptions struct {
 	place
+	moment
 	command []string
 	env     environ
 	keep    bool
@@ -37,8 +38,14 @@ func newRun(a *app) *cobra.Command {
 disk. Signals reach the command, and its exit code is passed on.
 
 A secret comes before a variable of the same name that is set already;
---keep turns that around.`,
+--keep turns that around.
+
+With --at the command gets the environment as it was then, under the names that
+keys have now.
+
+` + atHelp,
 		Example: `  coffer run -- npm start
+  coffer run --at 2d -- npm start
   coffer run -e production -- sh -c 'echo "$API_URL"'`,
 		Args: args(1, -1),
 		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, args []string) error {
@@ -47,6 +54,7 @@ A secret comes before a variable of the same name that is set already;
 		}),
 	}
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave variables alone that are set already")
+	o.flags(cmd.Flags())
 	// What stands behind the command belongs to the command.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -60,9 +68,7 @@ func runRun(ctx context.Context, o runOptions, c *client.Client, out *console) e
 	if err != nil {
 		return failf(exitNoCommand, "There is no command %s.", o.command[0])
 	}
-	stop := out.working("Pulling")
-	values, _, err := pullValues(ctx, c, o.place)
-	stop()
+	values, _, err := o.pull(ctx, c, o.place, out)
 	if err != nil {
 		return err
 	}
