@@ -16,13 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"coffer/server/client"
 	"coffer/server/dotenv"
 )
 
 type pullOptions struct {
 	place
-	moment
+	readOptions
 	output string // "-" is standard output
 	format string
 	force  bool
@@ -41,17 +40,17 @@ Formats: env (KEY=value lines), json (one object), shell (export lines).
 With --at the environment is pulled as it was then, under the names that keys
 have now.
 
-` + atHelp,
+` + atHelp + "\n\n" + offlineHelp,
 		Example: `  coffer pull
   coffer pull --at '2026-11-20 09:15' -o -
   coffer pull -e production -o -
   eval "$(coffer pull --format shell)"`,
 		Args: args(0, 0),
-		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, _ []string) error {
-			o.place = at
-			return runPull(ctx, o, c, a.out)
-		}),
 	}
+	cmd.RunE = a.reading(&o.readOptions, func(ctx context.Context, r *reader, _ []string) error {
+		o.place = r.place
+		return runPull(ctx, o, r, a.out)
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "the file; - is standard output (default: .env, and - for json and shell)")
 	f.StringVar(&o.format, "format", "env", "env, json or shell")
@@ -60,7 +59,7 @@ have now.
 	return cmd
 }
 
-func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console) error {
+func runPull(ctx context.Context, o pullOptions, r *reader, out *console) error {
 	if !slices.Contains([]string{"env", "json", "shell"}, o.format) {
 		return usagef("%q is no format. Use env, json or shell.", o.format)
 	}
@@ -70,7 +69,7 @@ func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console)
 			o.output = ".env"
 		}
 	}
-	values, pulled, err := o.pull(ctx, c, o.place, out)
+	values, pulled, err := r.read(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -93,6 +92,9 @@ func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console)
 	report := map[string]any{"file": o.output, "count": pulled.Count, "revision": pulled.Revision, "written": wrote}
 	if pulled.Incomplete {
 		report["incomplete"] = true
+	}
+	if pulled.TakenAt != nil {
+		report["takenAt"] = pulled.TakenAt
 	}
 	if !wrote {
 		return out.done(report, "%s holds the %d secrets of %s already.", o.output, pulled.Count, o.environment)

@@ -11,8 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"coffer/server/client"
 )
 
 // As shells say it.
@@ -23,7 +21,6 @@ const (
 
 type runOptions struct {
 	place
-	moment
 	command []string
 	env     environ
 	keep    bool
@@ -31,6 +28,7 @@ type runOptions struct {
 
 func newRun(a *app) *cobra.Command {
 	o := runOptions{env: a.env}
+	var read readOptions
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a command with an environment's secrets as variables",
@@ -43,24 +41,24 @@ A secret comes before a variable of the same name that is set already;
 With --at the command gets the environment as it was then, under the names that
 keys have now.
 
-` + atHelp,
+` + atHelp + "\n\n" + offlineHelp,
 		Example: `  coffer run -- npm start
   coffer run --at 2d -- npm start
   coffer run -e production -- sh -c 'echo "$API_URL"'`,
 		Args: args(1, -1),
-		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, args []string) error {
-			o.place, o.command = at, args
-			return runRun(ctx, o, c, a.out)
+		RunE: a.reading(&read, func(ctx context.Context, r *reader, args []string) error {
+			o.place, o.command = r.place, args
+			return runRun(ctx, o, r, a.out)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave variables alone that are set already")
-	o.flags(cmd.Flags())
+	read.flags(cmd.Flags())
 	// What stands behind the command belongs to the command.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-func runRun(ctx context.Context, o runOptions, c *client.Client, out *console) error {
+func runRun(ctx context.Context, o runOptions, r *reader, out *console) error {
 	path, err := exec.LookPath(o.command[0])
 	if errors.Is(err, fs.ErrPermission) {
 		return failf(exitCannotRun, "%s is not allowed to run.", o.command[0])
@@ -68,7 +66,7 @@ func runRun(ctx context.Context, o runOptions, c *client.Client, out *console) e
 	if err != nil {
 		return failf(exitNoCommand, "There is no command %s.", o.command[0])
 	}
-	values, _, err := o.pull(ctx, c, o.place, out)
+	values, _, err := r.read(ctx, out)
 	if err != nil {
 		return err
 	}
