@@ -25,6 +25,7 @@ type pullOptions struct {
 	output string // "-" is standard output
 	format string
 	force  bool
+	memory *memory
 }
 
 func newPull(a *app) *cobra.Command {
@@ -48,7 +49,7 @@ have now.
 		Args: args(0, 0),
 	}
 	cmd.RunE = a.reading(&o.readOptions, func(ctx context.Context, r *reader, _ []string) error {
-		o.place = r.place
+		o.place, o.memory = r.place, a.memory(r.owner.Server)
 		return runPull(ctx, o, r, a.out)
 	})
 	f := cmd.Flags()
@@ -87,6 +88,9 @@ func runPull(ctx context.Context, o pullOptions, r *reader, out *console) error 
 	wrote, err := o.write(ctx, text, values, out)
 	if err != nil {
 		return err
+	}
+	if o.format == "env" && r.at == "" {
+		o.memory.remember(o.place, o.output, pulled.Revision, o.memory.marksOf(values))
 	}
 	warnIfTracked(ctx, o.output, out)
 	report := map[string]any{"file": o.output, "count": pulled.Count, "revision": pulled.Revision, "written": wrote}

@@ -98,7 +98,11 @@ func newVaultRm(a *app) *cobra.Command {
 		Short: "Remove a vault with all it holds, for good",
 		Args:  args(0, 0),
 		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, _ []string) error {
-			return runVaultRm(ctx, at, c, a.copies(), a.out)
+			if err := runVaultRm(ctx, at, c, a.copies(), a.out); err != nil {
+				return err
+			}
+			a.memory(c.URL).forget(at.repo, "")
+			return nil
 		}),
 	}
 }
