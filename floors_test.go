@@ -15,7 +15,7 @@ import (
 // new package has no place until it stands here.
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
-	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv"},
+	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
 	"coffer/server":               {"server/httpd", "server/warden", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
 	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api"},
@@ -25,6 +25,7 @@ var rooms = map[string][]string{
 	"coffer/server/api":           {},
 	"coffer/server/billing":       {"server/api"},
 	"coffer/server/dotenv":        {},
+	"coffer/server/offline":       {},
 	"coffer/server/forge":         {},
 	"coffer/store":                {"store/kv"},
 	"coffer/store/kv":             {},

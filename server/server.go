@@ -107,6 +107,9 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	return nil
 }
 
+// ErrLocked means that another process works on the data.
+var ErrLocked = kv.ErrLocked
+
 func openData(ctx context.Context, c Config) (*bolt.DB, *store.Store, error) {
 	db, err := bolt.Open(filepath.Join(c.Data, DataFile), bolt.Options{MaxSize: c.Store.MaxSize})
 	if err != nil {
