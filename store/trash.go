@@ -57,7 +57,11 @@ func (tx Tx) RestoreSecret(e *Environment, s Secret, n Newest) error {
 // which revisions it is missing from now on.
 func (tx Tx) DestroySecret(e *Environment, s Secret) error {
 	e.Trashed--
-	e.Lost = addSpan(e.Lost, Span{s.Since, s.GoneSince})
+	from := s.Since
+	for _, gone := range append(slices.Clip(s.Gone), Span{From: s.GoneSince}) {
+		e.Lost = addSpan(e.Lost, Span{from, gone.From})
+		from = gone.To
+	}
 	return tx.removeTrashed(s)
 }
 
