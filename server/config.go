@@ -1,10 +1,12 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
 	"time"
 
+	"coffer/server/billing"
 	"coffer/store/kv"
 )
 
@@ -25,6 +27,9 @@ type Config struct {
 	Retention RetentionConfig
 	Log       LogConfig
 	Version   string // shown by health and status
+
+	// TestOnlyNow is the clock of tests.
+	TestOnlyNow func() time.Time
 }
 
 // StoreConfig bounds the data file.
@@ -52,8 +57,34 @@ type AuditConfig struct{ Reads string }
 // pushes merge unless they say otherwise. Nil means the default.
 type PushConfig struct{ AdditiveClients []string }
 
-// PlansConfig names the plan of everybody while billing is off.
-type PlansConfig struct{ Default string }
+// PlansConfig says what plans allow. Default is the plan of everybody while
+// billing is off; UpgradeURL is where a higher one is had, by default the page of
+// the error; Limits change cells of the contract's table.
+type PlansConfig struct {
+	Default    string
+	UpgradeURL string
+	Limits     []PlanLimit
+}
+
+// PlanLimit is one cell of the table of plans.
+type PlanLimit = billing.Setting
+
+// PlanLimits are all cells with their defaults.
+func PlanLimits() []PlanLimit { return billing.Plans().Settings() }
+
+// CheckPlanLimit holds one cell against its rule.
+func CheckPlanLimit(l PlanLimit) error { return billing.Plans().Set(l) }
+
+func (c PlansConfig) table() (billing.Table, billing.Plan, error) {
+	plans := billing.Plans()
+	for _, l := range c.Limits {
+		if err := plans.Set(l); err != nil {
+			return nil, billing.Plan{}, fmt.Errorf("plans.%s.%s: %w", l.Plan, l.Limit, err)
+		}
+	}
+	plan, err := plans.Find(c.Default)
+	return plans, plan, err
+}
 
 // RetentionConfig says how long the trash keeps a secret; default 30 days.
 type RetentionConfig struct{ Trash time.Duration }

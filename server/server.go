@@ -52,7 +52,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := billing.Find(cfg.Plans.Default)
+	plans, plan, err := cfg.Plans.table()
 	if err != nil {
 		return nil, err
 	}
@@ -63,17 +63,17 @@ func New(cfg Config) (*Server, error) {
 		cfg.PublicURL = "http://" + cfg.Listen
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
-	if plan.UpgradeURL == "" {
-		plan.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
+	if cfg.Plans.UpgradeURL == "" {
+		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
 	s := &Server{c: cfg, log: log, ready: make(chan struct{})}
-	if err := s.open(plan); err != nil {
+	if err := s.open(plans, plan); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) open(plan billing.Plan) (err error) {
+func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if err := os.MkdirAll(s.c.Data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
@@ -88,7 +88,8 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	s.warden = warden.New(warden.Config{
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
-		Plan: plan, TrashRetention: s.c.Retention.Trash, Status: httpd.Status,
+		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
+		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
 	})
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
@@ -99,7 +100,7 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	}
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
-		Version: s.c.Version, Log: s.log,
+		Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow,
 	}
 	s.public, s.operator = httpd.New(face), httpd.NewOperator(face)
 	return nil

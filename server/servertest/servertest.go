@@ -104,10 +104,14 @@ func (in *Instance) serve(s *server.Server) {
 // Stop ends the instance; its data stays.
 func (in *Instance) Stop() { in.stop() }
 
-// Restart ends the instance and starts it again on its data.
-func (in *Instance) Restart() {
+// Restart ends the instance and starts it again on its data. Each option may
+// change its configuration.
+func (in *Instance) Restart(options ...func(*server.Config)) {
 	in.t.Helper()
 	in.stop()
+	for _, o := range options {
+		o(&in.config)
+	}
 	in.serve(in.open())
 	in.t.Cleanup(func() { in.stop() })
 }

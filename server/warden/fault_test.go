@@ -63,7 +63,7 @@ func (h *house) warden(db kv.DB) *warden.Warden {
 	if err != nil {
 		return nil
 	}
-	plan, err := billing.Find("")
+	plan, err := billing.Plans().Find("")
 	must(h.t, err)
 	w := warden.New(warden.Config{Store: s, Log: slog.New(slog.DiscardHandler), Plan: plan})
 	h.t.Cleanup(func() { _ = w.Close() })

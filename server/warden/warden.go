@@ -55,7 +55,10 @@ type Config struct {
 	// they say otherwise.
 	AdditiveClients []string
 
-	Plan           billing.Plan // of everybody while billing is off
+	Plans      billing.Table // nil means the contract's
+	Plan       billing.Plan  // of everybody while billing is off
+	UpgradeURL string        // where a higher plan is had
+
 	TrashRetention time.Duration
 
 	// Status is the wire's number for a code, which the audit log shows.
@@ -87,6 +90,9 @@ func New(c Config) *Warden {
 	}
 	if c.WorkFactor == 0 {
 		c.WorkFactor = crypto.DefaultWorkFactor
+	}
+	if c.Plans == nil {
+		c.Plans = billing.Plans()
 	}
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour
