@@ -33,10 +33,13 @@ type settings struct {
 	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 22: memory doubles with each step, 256 MiB at 18"`
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
 	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
-	Plan            string         `key:"plans.default" default:"team" help:"plan of everybody while billing is off"`
+	Plan            string         `key:"plans.default" default:"team" oneof:"free,pro,startup,team,enterprise" help:"plan of everybody while billing is off"`
+	UpgradeURL      string         `key:"plans.upgrade_url" help:"where a higher plan is had (default: the page of the error)"`
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
 	Level           string         `key:"log.level" default:"info" oneof:"debug,info,warn,error" help:"debug, info, warn or error"`
 	Format          string         `key:"log.format" default:"text" oneof:"text,json" help:"text or json"`
+
+	PlanLimits []server.PlanLimit // keys plans.<plan>.<limit>: a table, so no field for each
 }
 
 // config is what the server is made of.
@@ -49,7 +52,7 @@ func (s settings) config() server.Config {
 		},
 		Audit:     server.AuditConfig{Reads: s.Reads},
 		Push:      server.PushConfig{AdditiveClients: s.AdditiveClients},
-		Plans:     server.PlansConfig{Default: s.Plan},
+		Plans:     server.PlansConfig{Default: s.Plan, UpgradeURL: s.UpgradeURL, Limits: s.PlanLimits},
 		Retention: server.RetentionConfig{Trash: s.Trash},
 		Log:       server.LogConfig{Level: s.Level, Format: s.Format},
 		Version:   programVersion(),
@@ -63,27 +66,41 @@ type setting struct {
 	oneOf               []string
 	envOnly             bool
 	index               int
+	cell                *server.PlanLimit // of the table of plans; such a setting has no field
 }
 
 func allSettings() []setting {
 	t := reflect.TypeFor[settings]()
-	all := make([]setting, t.NumField())
-	for i := range all {
+	var all []setting
+	for i := range t.NumField() {
 		tag := t.Field(i).Tag
 		key := tag.Get("key")
-		all[i] = setting{
+		if key == "" {
+			continue
+		}
+		s := setting{
 			key:      key,
-			flag:     first(tag.Get("flag"), strings.NewReplacer(".", "-", "_", "-").Replace(key)),
+			flag:     first(tag.Get("flag"), flagOf(key)),
 			variable: variable(key),
 			def:      tag.Get("default"), help: tag.Get("help"),
 			envOnly: tag.Get("only") == "env", index: i,
 		}
 		if words := tag.Get("oneof"); words != "" {
-			all[i].oneOf = strings.Split(words, ",")
+			s.oneOf = strings.Split(words, ",")
 		}
+		all = append(all, s)
+	}
+	for _, cell := range server.PlanLimits() {
+		key := "plans." + cell.Plan + "." + cell.Limit
+		all = append(all, setting{
+			key: key, flag: flagOf(key), variable: variable(key), def: cell.Value,
+			help: "limit of the plan " + cell.Plan, cell: &cell,
+		})
 	}
 	return all
 }
+
+func flagOf(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
 
 // settingFlags adds the flags of settings: those named, or with no name all.
 func settingFlags(f *pflag.FlagSet, names ...string) {
@@ -97,6 +114,9 @@ func settingFlags(f *pflag.FlagSet, names ...string) {
 			help += " (default: " + s.def + ")"
 		}
 		f.String(s.flag, "", help)
+		if s.cell != nil {
+			_ = f.MarkHidden(s.flag) // a page of numbers; the example file shows them better
+		}
 	}
 }
 
@@ -124,7 +144,7 @@ func loadSettings(f *pflag.FlagSet, env environ) (*settings, error) {
 			source = "--" + s.flag
 			v.Set(s.key, flag.Value.String())
 		}
-		if err := s.decode(v.Get(s.key), reflect.ValueOf(&out).Elem().Field(s.index)); err != nil {
+		if err := s.read(v.Get(s.key), &out); err != nil {
 			return nil, failf(exitInvalid, "%s: %s.", source, err)
 		}
 	}
