@@ -59,7 +59,9 @@ type Config struct {
 	Plan       billing.Plan  // of everybody while billing is off
 	UpgradeURL string        // where a higher plan is had
 
-	TrashRetention time.Duration
+	TrashRetention   time.Duration
+	VersionRetention billing.Retention // of replaced values
+	AuditRetention   billing.Retention
 
 	// Status is the wire's number for a code, which the audit log shows.
 	Status func(api.Code) int
