@@ -25,6 +25,7 @@ type Config struct {
 	Plans  PlansConfig
 
 	Retention RetentionConfig
+	Metrics   MetricsConfig
 	Log       LogConfig
 	Version   string // shown by health and status
 
@@ -86,8 +87,35 @@ func (c PlansConfig) table() (billing.Table, billing.Plan, error) {
 	return plans, plan, err
 }
 
-// RetentionConfig says how long the trash keeps a secret; default 30 days.
-type RetentionConfig struct{ Trash time.Duration }
+// RetentionConfig says how long things are kept that nobody removes: secrets in
+// the trash (30 days), values that were replaced (Keep), and activity (ByPlan).
+type RetentionConfig struct {
+	Trash    time.Duration
+	Versions Retention
+	Audit    Retention
+}
+
+// Retention is Keep, ByPlan or For a time; the zero value means the default.
+type Retention struct {
+	how string
+	d   time.Duration
+}
+
+// Kinds of retention.
+var (
+	Keep   = Retention{how: "keep"}
+	ByPlan = Retention{how: "plan"}
+)
+
+// For keeps things for a time.
+func For(d time.Duration) Retention { return Retention{"for", d} }
+
+func (r Retention) or(standard Retention) billing.Retention {
+	if r.how == "" {
+		r = standard
+	}
+	return billing.Retention{ByPlan: r == ByPlan, For: r.d}
+}
 
 // LogConfig says what is logged, and how: Level debug, info, warn or error;
 // Format text or json.

@@ -17,6 +17,8 @@ import (
 	"coffer/server/api"
 	"coffer/server/billing"
 	"coffer/server/httpd"
+	"coffer/server/jobs"
+	"coffer/server/metrics"
 	"coffer/server/warden"
 	"coffer/store"
 	"coffer/store/kv"
@@ -37,11 +39,16 @@ type Server struct {
 	db       *bolt.DB
 	store    *store.Store
 	warden   *warden.Warden
+	jobs     *jobs.Runner
+	requests metrics.Requests
+	scraped  http.Handler // on a listener of its own
 	public   http.Handler
 	operator http.Handler
 	claim    string
 	ready    chan struct{}
 	addr     string
+
+	metricsAddr string
 }
 
 // New opens the data in cfg.Data, makes it when there is none, and tries to
@@ -54,6 +61,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	plans, plan, err := cfg.Plans.table()
 	if err != nil {
+		return nil, err
+	}
+	if cfg.Metrics.Token, err = cfg.Metrics.token(); err != nil {
 		return nil, err
 	}
 	if cfg.Audit.Reads != "" && cfg.Audit.Reads != "durable" && cfg.Audit.Reads != "batched" {
@@ -90,7 +100,9 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
+		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 	})
+	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
@@ -100,9 +112,10 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	}
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
-		Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow,
+		Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
+		Metrics: httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
 	}
-	s.public, s.operator = httpd.New(face), httpd.NewOperator(face)
+	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 	return nil
 }
 
@@ -188,37 +201,80 @@ func (s *Server) Addr() string { return s.addr }
 
 // Run serves until ctx ends, then lets requests under way finish.
 func (s *Server) Run(ctx context.Context) error {
-	tcp, err := net.Listen("tcp", s.c.Listen)
+	all, err := s.listen()
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
-	socket, err := listenOperator(s.c.Data)
-	if err != nil {
-		return errors.Join(err, tcp.Close())
+	failed := make(chan error, len(all))
+	for _, a := range all {
+		go func() { failed <- a.server.Serve(a.Listener) }()
 	}
-	s.addr = tcp.Addr().String()
-	public, operator := s.httpServer(s.public), s.httpServer(s.operator)
-	failed := make(chan error, 2)
-	go func() { failed <- public.Serve(tcp) }()
-	go func() { failed <- operator.Serve(socket) }()
+	s.jobs.Start()
 	close(s.ready)
 	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", s.warden.State())
 
-	running := 2
+	running := len(all)
 	select {
 	case err = <-failed:
 		running--
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
+	s.jobs.Close()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
-	err = errors.Join(err, public.Shutdown(grace), operator.Shutdown(grace))
+	for _, a := range all {
+		err = errors.Join(err, a.server.Shutdown(grace))
+	}
 	for range running {
 		<-failed
 	}
 	return err
 }
+
+// address is one of those that the instance listens on.
+type address struct {
+	net.Listener
+	server *http.Server
+}
+
+// listen takes hold of all addresses, or of none.
+func (s *Server) listen() (all []address, err error) {
+	add := func(what string, listen func() (net.Listener, error), h http.Handler) {
+		if err != nil {
+			return
+		}
+		l, failed := listen()
+		if failed != nil {
+			err = fmt.Errorf("%s: %w", what, failed)
+			return
+		}
+		all = append(all, address{l, s.httpServer(h)})
+	}
+	tcp := func(at string) func() (net.Listener, error) {
+		return func() (net.Listener, error) { return net.Listen("tcp", at) }
+	}
+	add("listen", tcp(s.c.Listen), s.public)
+	add("listen for the operator", func() (net.Listener, error) { return listenOperator(s.c.Data) }, s.operator)
+	if s.c.Metrics.Listen != "" {
+		add("listen for the metrics", tcp(s.c.Metrics.Listen), s.scraped)
+	}
+	if err != nil {
+		for _, a := range all {
+			err = errors.Join(err, a.Close())
+		}
+		return nil, err
+	}
+	s.addr = all[0].Addr().String()
+	if s.c.Metrics.Listen != "" {
+		s.metricsAddr = all[2].Addr().String()
+	}
+	return all, nil
+}
+
+// MetricsAddr is where the metrics have a listener of their own, once the
+// instance is ready.
+func (s *Server) MetricsAddr() string { return s.metricsAddr }
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
@@ -231,7 +287,12 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 }
 
 // Close ends the use of the data. Run must have returned.
-func (s *Server) Close() error { return errors.Join(s.warden.Close(), s.store.Close()) }
+func (s *Server) Close() error {
+	if s.jobs != nil {
+		s.jobs.Close()
+	}
+	return errors.Join(s.warden.Close(), s.store.Close())
+}
 
 // Operator is a transport to the instance in this process, with the powers of
 // the operator.

@@ -35,8 +35,10 @@ type Config struct {
 	Warden         *warden.Warden
 	PublicURL      string         // how clients reach us, without a trailing slash
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
-	Version        string         // shown by health and status
-	Log            *slog.Logger   // default: none
+	Jobs           Jobs           // what runs by itself
+	Metrics        Metrics
+	Version        string       // shown by health and status
+	Log            *slog.Logger // default: none
 	Now            func() time.Time
 }
 
@@ -46,6 +48,12 @@ func New(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, false).route
 // NewOperator is the face for whoever runs the instance: everyone who reaches
 // it acts as the operator. It belongs on a socket that only they can open.
 func NewOperator(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, true).router(routes()) }
+
+// Jobs are what the server does by itself, and how to have it done now.
+type Jobs interface {
+	List(ctx context.Context) ([]api.Job, error)
+	RunNow(ctx context.Context, name string) (*api.Job, error)
+}
 
 // gate is what of the warden stands before every operation.
 type gate interface {

@@ -97,6 +97,8 @@ func routes() []route {
 		{put, "/v1/operator/repos/grants", access.LocalRoleGrant, nothing((*door).GrantLocalRepo)},
 		{post, "/v1/operator/sessions", access.SignIn, answer((*door).SignIn)},
 		{post, "/v1/operator/tokens", access.TokenIssue, answer((*door).IssueToken)},
+		{get, "/v1/operator/jobs", access.JobList, listJobs},
+		{post, "/v1/operator/jobs/:name/run", access.JobRun, runJob},
 	}
 	return append(gated, open...)
 }
@@ -106,6 +108,7 @@ var open = []route{
 	{method: get, path: "/", run: root},
 	{method: get, path: "/health", run: health},
 	{method: get, path: "/ready", run: ready},
+	{method: get, path: "/metrics", run: guardedScrape},
 	{method: get, path: "/errors/:slug", run: errorPage},
 	{method: get, path: "/v1/health", run: apiHealth},
 	{method: get, path: "/v1/sys/status", run: systemStatus},

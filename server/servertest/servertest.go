@@ -33,6 +33,7 @@ type Instance struct {
 	Data     string
 	Recovery string         // the recovery key
 	Operator *client.Client // with the powers of the operator
+	Metrics  string         // where metrics have a listener of their own
 	Log      *Log           // everything the server logged
 
 	t      testing.TB
@@ -97,7 +98,7 @@ func (in *Instance) serve(s *server.Server) {
 	case err := <-ended:
 		in.t.Fatalf("serve: %v", err)
 	}
-	in.URL = "http://" + s.Addr()
+	in.URL, in.Metrics = "http://"+s.Addr(), "http://"+s.MetricsAddr()
 	in.Operator = &client.Client{URL: "http://operator", Transport: s.Operator(), Version: "test"}
 }
 
