@@ -36,6 +36,11 @@ type settings struct {
 	Plan            string         `key:"plans.default" default:"team" oneof:"free,pro,startup,team,enterprise" help:"plan of everybody while billing is off"`
 	UpgradeURL      string         `key:"plans.upgrade_url" help:"where a higher plan is had (default: the page of the error)"`
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
+	Versions        retention      `key:"retention.versions" default:"keep" help:"how long a replaced value is kept: keep, plan or a time like 90d"`
+	Audit           retention      `key:"retention.audit" default:"plan" help:"how long activity is kept: keep, plan or a time like 90d"`
+	MetricsListen   string         `key:"metrics.listen" help:"address for metrics alone, as HOST:PORT, open to whoever reaches it"`
+	MetricsFile     string         `key:"metrics.token_file" help:"file with the token that opens /metrics on the main address"`
+	MetricsToken    string         `key:"metrics.token" only:"env"`
 	Level           string         `key:"log.level" default:"info" oneof:"debug,info,warn,error" help:"debug, info, warn or error"`
 	Format          string         `key:"log.format" default:"text" oneof:"text,json" help:"text or json"`
 
@@ -53,7 +58,8 @@ func (s settings) config() server.Config {
 		Audit:     server.AuditConfig{Reads: s.Reads},
 		Push:      server.PushConfig{AdditiveClients: s.AdditiveClients},
 		Plans:     server.PlansConfig{Default: s.Plan, UpgradeURL: s.UpgradeURL, Limits: s.PlanLimits},
-		Retention: server.RetentionConfig{Trash: s.Trash},
+		Retention: server.RetentionConfig{Trash: s.Trash, Versions: s.Versions.Retention, Audit: s.Audit.Retention},
+		Metrics:   server.MetricsConfig{Listen: s.MetricsListen, Token: s.MetricsToken, TokenFile: s.MetricsFile},
 		Log:       server.LogConfig{Level: s.Level, Format: s.Format},
 		Version:   programVersion(),
 	}

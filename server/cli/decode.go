@@ -58,6 +58,10 @@ func (s setting) decode(raw any, field reflect.Value) error {
 		if *p, err = parseSize(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
 		}
+	case *retention:
+		if *p, err = parseRetention(text); err != nil {
+			err = fmt.Errorf("%q %w", text, err)
+		}
 	case *time.Duration:
 		if *p, err = parseDuration(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
