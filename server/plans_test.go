@@ -426,4 +426,10 @@ func TestPrivateReposOfOrganizationsTakeAPlan(t *testing.T) {
 	in.Vault(ann, "ann/api") // ann's account has room of its own
 	_, err = ann.CreateVault(t.Context(), "acme/two")
 	overPlan(t, err, "the organization's second")
+	in.Restart(onPlan("free"), func(c *server.Config) { c.Plans.UpgradeURL = "https://pay.example/plans" })
+	ann.URL = in.URL
+	_, err = ann.CreateVault(t.Context(), "acme/two")
+	if e, _ := errors.AsType[*api.Error](err); e == nil || e.UpgradeURL != "https://pay.example/plans" {
+		t.Errorf("got %#v", err)
+	}
 }

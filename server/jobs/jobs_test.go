@@ -126,10 +126,11 @@ func TestAFailedJobIsTriedAgainSoon(t *testing.T) {
 		if l := list(t, r)["trash"]; l.LastError == nil || strings.Contains(*l.LastError, "c4n4ry") || l.Removed != 5 {
 			t.Errorf("got %+v", l)
 		}
+		time.Sleep(30 * time.Minute)
+		r.Close()
 		if !strings.Contains(h.log.String(), "c4n4ry") {
 			t.Error("the log says nothing")
 		}
-		time.Sleep(30 * time.Minute)
 		if l := list(t, r)["trash"]; l.LastError != nil || n != 3 {
 			t.Errorf("after %d runs: %+v", n, l)
 		}
