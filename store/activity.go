@@ -109,6 +109,11 @@ func (r Reader) activityPage(list []byte, limit, offset int) ([]Activity, int, e
 	if err != nil {
 		return nil, 0, err
 	}
+	return r.activityBetween(list, first, last, limit, offset)
+}
+
+// activityBetween is a page of the records first to last of a list.
+func (r Reader) activityBetween(list []byte, first, last uint64, limit, offset int) ([]Activity, int, error) {
 	total := int(last - first + 1)
 	if offset >= total {
 		return nil, total, nil
@@ -120,7 +125,7 @@ func (r Reader) activityPage(list []byte, limit, offset int) ([]Activity, int, e
 		Reverse: true,
 	}
 	all := make([]Activity, 0, min(limit, total-offset))
-	err = r.kv.Scan(page, func(_, number []byte) error {
+	err := r.kv.Scan(page, func(_, number []byte) error {
 		b, err := r.kv.Get(key(tagActivity, number))
 		if err != nil {
 			return fmt.Errorf("%w: the audit log lacks a record that a list names", kv.ErrCorrupt)

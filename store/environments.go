@@ -21,9 +21,15 @@ type Environment struct {
 	Created  Millis `cbor:"9,keyasint"`
 	Updated  Millis `cbor:"10,keyasint"`
 	Lost     []Span `cbor:"11,keyasint,omitempty"` // revisions of which secrets were removed for good
+	Expired  Millis `cbor:"12,keyasint,omitempty"` // when retention last removed something of it
 }
 
 var environments = table[Environment]{tagEnvironment, "environment"}
+
+// Environment is the environment with this id.
+func (r Reader) Environment(vault, id ID) (Environment, error) {
+	return environments.get(r.kv, vault, id)
+}
 
 // Environments lists a vault's environments in display order.
 func (r Reader) Environments(vault ID) ([]Environment, error) {

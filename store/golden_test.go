@@ -84,6 +84,9 @@ func writeSamples(tx Tx) error {
 				Repository: "Ann/Repo1", Platform: "cli", Metadata: map[string]any{"secretCount": 2, "secretKeys": []string{"A0", "A1"}, "at": nil},
 				IP: "127.0.0.1", UserAgent: "coffer/1"})
 		},
+		func() error {
+			return tx.PutJobRun(JobRun{Name: "trash", Started: 5, Ended: 6, Removed: 7, Error: "full"})
+		},
 		func() error { return tx.AddLocalUser(&user) },
 		func() error { return tx.AddLocalOrg(&org) },
 		func() error { return tx.AddLocalRepo(&repo) },

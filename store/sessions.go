@@ -51,10 +51,3 @@ func (tx Tx) DeleteSession(s Session) error {
 	}
 	return sessions.delete(tx.kv, s.ID)
 }
-
-// ExpiredSessions lists up to limit sessions that ended before now.
-func (r Reader) ExpiredSessions(now Millis, limit int) ([]Session, error) {
-	all, err := sessions.list(r.kv)
-	all = slices.DeleteFunc(all, func(s Session) bool { return s.Expires > now })
-	return all[:min(limit, len(all))], err
-}

@@ -110,6 +110,8 @@ const (
 	TokenIssue
 	SignIn
 	SystemSeal
+	JobList
+	JobRun
 
 	actionEnd
 )

@@ -120,4 +120,6 @@ var rows = [actionEnd]Row{
 	TokenIssue:     {Name: "token_issue", Kinds: Operator},
 	SignIn:         {Name: "sign_in", Kinds: Operator},
 	SystemSeal:     {Name: "system_seal", Kinds: Operator},
+	JobList:        {Name: "job_list", Kinds: Operator},
+	JobRun:         {Name: "job_run", Kinds: Operator},
 }

@@ -103,6 +103,8 @@ func (x *exchange) leave() {
 		x.panicked(p)
 	}
 	releaseBuffer(x.body)
+	took := time.Since(x.start)
+	x.Metrics.Requests.Note(x.c.FullPath(), x.r.Method, x.w.Status(), took)
 	if !x.Log.Enabled(x.ctx, slog.LevelInfo) {
 		return
 	}
@@ -110,7 +112,7 @@ func (x *exchange) leave() {
 		slog.String("method", x.method()),
 		slog.String("route", x.c.FullPath()),
 		slog.Int("status", x.w.Status()),
-		slog.Duration("took", time.Since(x.start)),
+		slog.Duration("took", took),
 		slog.String("request", x.id),
 		slog.String("caller", x.who.Kind()))
 }

@@ -36,8 +36,10 @@ type Config struct {
 	PublicURL      string         // how clients reach us, without a trailing slash
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
 	Limits         Limits         // of requests; the operator's face has none
-	Version        string         // shown by health and status
-	Log            *slog.Logger   // default: none
+	Jobs           Jobs           // what runs by itself
+	Metrics        Metrics
+	Version        string       // shown by health and status
+	Log            *slog.Logger // default: none
 	Now            func() time.Time
 }
 
@@ -47,6 +49,12 @@ func New(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, false).route
 // NewOperator is the face for whoever runs the instance: everyone who reaches
 // it acts as the operator. It belongs on a socket that only they can open.
 func NewOperator(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, true).router(routes()) }
+
+// Jobs are what the server does by itself, and how to have it done now.
+type Jobs interface {
+	List(ctx context.Context) ([]api.Job, error)
+	RunNow(ctx context.Context, name string) (*api.Job, error)
+}
 
 // gate is what of the warden stands before every operation.
 type gate interface {

@@ -98,6 +98,8 @@ func routes() []route {
 		{put, "/v1/operator/repos/grants", access.LocalRoleGrant, inGeneral, nothing((*door).GrantLocalRepo)},
 		{post, "/v1/operator/sessions", access.SignIn, inGeneral, answer((*door).SignIn)},
 		{post, "/v1/operator/tokens", access.TokenIssue, inGeneral, answer((*door).IssueToken)},
+		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
+		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
 	}
 	return append(gated, open...)
 }
@@ -108,6 +110,7 @@ var open = []route{
 	{method: get, path: "/", bucket: inGeneral, run: root},
 	{method: get, path: "/health", bucket: exempt, run: health},
 	{method: get, path: "/ready", bucket: exempt, run: ready},
+	{method: get, path: "/metrics", bucket: exempt, run: guardedScrape},
 	{method: get, path: "/errors/:slug", bucket: exempt, run: errorPage},
 	{method: get, path: "/v1/health", bucket: exempt, run: apiHealth},
 	{method: get, path: openAPIPath, bucket: exempt, run: openAPI},

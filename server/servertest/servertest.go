@@ -34,6 +34,7 @@ type Instance struct {
 	Data     string
 	Recovery string         // the recovery key
 	Operator *client.Client // with the powers of the operator
+	Metrics  string         // where metrics have a listener of their own
 	Log      *Log           // everything the server logged
 
 	t        testing.TB
@@ -104,7 +105,7 @@ func (in *Instance) serve(s *server.Server) {
 	case err := <-ended:
 		in.t.Fatalf("serve: %v", err)
 	}
-	in.URL = "http://" + s.Addr()
+	in.URL, in.Metrics = "http://"+s.Addr(), "http://"+s.MetricsAddr()
 	in.Operator = &client.Client{URL: "http://operator", Transport: in.through(s.Operator()), Version: "test"}
 }
 
@@ -130,10 +131,14 @@ func (in *Instance) through(t http.RoundTripper) http.RoundTripper {
 // Stop ends the instance; its data stays.
 func (in *Instance) Stop() { in.stop() }
 
-// Restart ends the instance and starts it again on its data.
-func (in *Instance) Restart() {
+// Restart ends the instance and starts it again on its data. Each option may
+// change its configuration.
+func (in *Instance) Restart(options ...func(*server.Config)) {
 	in.t.Helper()
 	in.stop()
+	for _, o := range options {
+		o(&in.config)
+	}
 	in.serve(in.open())
 	in.t.Cleanup(func() { in.stop() })
 }

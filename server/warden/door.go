@@ -14,6 +14,7 @@ type refusal struct {
 	answer      *api.Error
 	reason      access.Denial
 	environment string
+	repo        string // of a vault that is not there, and would be
 }
 
 func (r *refusal) Error() string { return r.answer.Error() }
@@ -178,6 +179,9 @@ func (w *Warden) change(ctx context.Context, who Caller, act access.Action, repo
 		if err := work(v); err != nil {
 			return err
 		}
+		if err := v.withinPlan(); err != nil {
+			return err
+		}
 		return addNotes(tx, v.notes, ids)
 	})
 	return w.settle(ctx, who, act, p.vault, err)
@@ -215,7 +219,10 @@ func (w *Warden) settle(ctx context.Context, who Caller, act access.Action, vaul
 	if !ok {
 		return w.outward(err)
 	}
-	if vault.ID.IsZero() {
+	if refused.repo != "" {
+		vault.Owner, vault.Name, _ = api.SplitRepo(refused.repo)
+	}
+	if vault.Owner == "" {
 		return refused.answer
 	}
 	j := journal{w: w, who: who, now: w.now(), vault: vault}
@@ -227,7 +234,7 @@ func (w *Warden) settle(ctx context.Context, who Caller, act access.Action, vaul
 		meta["status"] = w.c.Status(refused.answer.Code)
 	}
 	j.note("access_denied", meta)
-	j.notes[0].VaultOnly = !w.knowsOf(ctx, who, vault)
+	j.notes[0].VaultOnly = !vault.ID.IsZero() && !w.knowsOf(ctx, who, vault)
 	if err := w.write(ctx, j.notes); err != nil {
 		return w.outward(err)
 	}

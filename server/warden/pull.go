@@ -192,7 +192,7 @@ func (p *pull) tag(v *visit, e *store.Environment) {
 	}
 	at := ""
 	if p.req.At != "" || p.req.Revision != nil {
-		at = fmt.Sprint(e.Updated) // what is removed for good changes the past
+		at = fmt.Sprint(e.Updated, e.Expired) // what is removed for good changes the past
 	}
 	p.out.ETag = v.keys.tag(fmt.Sprintf("%x %d %s %d %d %s %s", e.ID, p.out.Revision, p.format(),
 		number(p.req.Limit), number(p.req.Offset), p.req.At, at))

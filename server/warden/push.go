@@ -68,28 +68,13 @@ type push struct {
 
 // check holds the push against the plan and against what its sender last saw.
 func (p *push) check(base *int) error {
-	var large []string
-	for name, value := range p.incoming {
-		if value.Len() > p.w.c.Plan.ValueBytes {
-			large = append(large, name)
-		}
-	}
-	slices.Sort(large)
-	var f api.Fields
-	for _, name := range large {
-		p.checkSize(&f, "secrets."+name, p.incoming[name])
-	}
-	if err := f.Err(); err != nil {
+	if err := p.checkSizes("secrets.", p.incoming); err != nil {
 		return err
 	}
 	if base != nil && uint64(*base) != p.e.Revision {
 		return p.conflict(uint64(*base))
 	}
-	if most := p.w.c.Plan.PushBatch; len(p.incoming) > most {
-		return &api.Error{Code: api.PlanLimit, UpgradeURL: p.w.c.Plan.UpgradeURL,
-			Message: fmt.Sprintf("This plan allows %d secrets in one push; this one has %d. Push them in parts with mode \"merge\".", most, len(p.incoming))}
-	}
-	return nil
+	return p.checkBatch(len(p.incoming))
 }
 
 // conflict tells what changed since the sender looked. When the history of that
@@ -149,6 +134,9 @@ func (p *push) run() error {
 		}
 	}
 	changed := slices.Concat(p.created, p.updated, p.deleted)
+	if p.dry {
+		p.would = len(p.created) - len(p.deleted)
+	}
 	if p.dry || len(changed) == 0 {
 		return nil
 	}

@@ -104,13 +104,6 @@ func (v *visit) named(name string) (*store.Environment, error) {
 	return e, v.allow(e)
 }
 
-// checkSize holds a value against what the plan allows.
-func (v *visit) checkSize(f *api.Fields, field string, value api.Secret) {
-	if most := v.w.c.Plan.ValueBytes; value.Len() > most {
-		f.Add(field, api.FieldTooLarge, "At most %d bytes.", most)
-	}
-}
-
 // SetSecret creates a secret, or gives an existing key a value.
 func (w *Warden) SetSecret(ctx context.Context, who Caller, req api.SetSecret) (*api.SavedSecret, error) {
 	var out *api.SavedSecret
@@ -119,9 +112,8 @@ func (w *Warden) SetSecret(ctx context.Context, who Caller, req api.SetSecret) (
 		if err != nil {
 			return err
 		}
-		var f api.Fields
-		if v.checkSize(&f, "value", req.Value); f.Err() != nil {
-			return f.Err()
+		if err := v.checkSizes("", map[string]api.Secret{"value": req.Value}); err != nil {
+			return err
 		}
 		n, err := v.NewestOf(*e, req.Key)
 		action, status := "secret_updated", "updated"
@@ -195,9 +187,8 @@ func (w *Warden) PatchSecret(ctx context.Context, who Caller, req api.PatchSecre
 			return err
 		}
 		if req.Value != nil {
-			var f api.Fields
-			if v.checkSize(&f, "value", *req.Value); f.Err() != nil {
-				return f.Err()
+			if err := v.checkSizes("", map[string]api.Secret{"value": *req.Value}); err != nil {
+				return err
 			}
 		}
 		oldKey := n.Key

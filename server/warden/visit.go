@@ -14,12 +14,17 @@ import (
 type visit struct {
 	journal
 	store.Reader
-	tx   store.Tx // of change only
-	act  access.Action
-	role access.Role
-	envs []*store.Environment // in display order
-	keys *keyring
-	seen map[store.ID]*store.User // people looked up so far
+	tx    store.Tx // of change only
+	act   access.Action
+	role  access.Role
+	envs  []*store.Environment // in display order
+	keys  *keyring
+	books *books
+
+	before struct{ secrets, environments int }
+	would  int                      // secrets that a dry run would add
+	where  string                   // the environment that was let in to
+	seen   map[store.ID]*store.User // people looked up so far
 
 	overrides []access.Override
 	defaults  access.Defaults // of the organization
@@ -46,11 +51,12 @@ func (w *Warden) visitOf(r store.Reader, who Caller, act access.Action, vault st
 	v := &visit{
 		journal: journal{w: w, who: who, now: now, vault: vault},
 		Reader:  r, act: act, role: role, keys: keys,
-		envs: make([]*store.Environment, len(envs)),
+		envs: make([]*store.Environment, len(envs)), books: w.books(r),
 	}
 	for i := range envs {
 		v.envs[i] = &envs[i]
 	}
+	v.before.secrets, v.before.environments = v.secrets(), len(envs)
 	return v, v.loadRules()
 }
 
@@ -101,6 +107,7 @@ func (v *visit) allowTypes(name string, rights access.Rights, t access.EnvType) 
 	denial := v.act.Decide(access.Facts{Role: v.role, Rights: rights, Type: t, TestKey: v.who.isTest()})
 	switch {
 	case denial == access.Granted:
+		v.where = name
 		return nil
 	case v.who.isTest() && t == access.Protected:
 		return &refusal{reason: access.TestKeyUsed, environment: name, answer: api.Errorf(api.Forbidden,

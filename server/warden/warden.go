@@ -55,8 +55,13 @@ type Config struct {
 	// they say otherwise.
 	AdditiveClients []string
 
-	Plan           billing.Plan // of everybody while billing is off
-	TrashRetention time.Duration
+	Plans      billing.Table // nil means the contract's
+	Plan       billing.Plan  // of everybody while billing is off
+	UpgradeURL string        // where a higher plan is had
+
+	TrashRetention   time.Duration
+	VersionRetention billing.Retention // of replaced values
+	AuditRetention   billing.Retention
 
 	// Status is the wire's number for a code, which the audit log shows.
 	Status func(api.Code) int
@@ -87,6 +92,9 @@ func New(c Config) *Warden {
 	}
 	if c.WorkFactor == 0 {
 		c.WorkFactor = crypto.DefaultWorkFactor
+	}
+	if c.Plans == nil {
+		c.Plans = billing.Plans()
 	}
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour

@@ -48,6 +48,8 @@ func unreachable(what string) bool {
 		return name != "unseal" && name != "initialize"
 	case "503":
 		return name == "initialize" // while it is initialized by somebody else
+	case "409":
+		return name == "runJob" // while it runs
 	}
 	return false
 }
@@ -64,6 +66,11 @@ func (w *world) succeed() {
 	w.elsewhere = w.text(w.operator("POST /v1/operator/tokens",
 		`{"username":"ann","name":"far","environment":"test","scopes":["read:secrets"],"ttlSeconds":60,"allowedIps":["192.0.2.1"]}`, 201), "token")
 	w.jwt = w.text(w.operator("POST /v1/operator/sessions", `{"username":"ann"}`, 200), "token")
+
+	w.operator("GET /v1/operator/jobs", "", 200)
+	w.operator("POST /v1/operator/jobs/trash/run", "", 200)
+	w.as("figures", "GET /metrics", "", 200)
+	w.as("", "GET /metrics", "", 401)
 
 	w.ask("POST /v1/vaults", `{"repoFullName":"ann/api"}`, 201)
 	w.ask("POST /v1/vaults", `{"repoFullName":"acme/site"}`, 201)
@@ -239,6 +246,7 @@ func (w *world) page() {
 // plan reaches the limits of the smallest plan.
 func (w *world) plan() {
 	small := w.onPlan("free")
+	small.as("", "GET /metrics", "", 404) // nobody set a token for them
 	many := make([]string, 101)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"K%d":""`, i)

@@ -34,7 +34,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	in := servertest.New(t).Validate()
+	in := servertest.New(t, func(c *server.Config) { c.Metrics.Token = "figures" }).Validate()
 	_, err := in.Operator.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: api.NewSecret("a password")})
 	if err != nil {
 		t.Fatal(err)
