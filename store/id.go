@@ -27,7 +27,7 @@ func (id ID) IsZero() bool { return id == ID{} }
 // IDs hands out new ids of one instant in rising order. Rewind starts over with
 // the same ids, so that a transaction that runs twice writes the same records.
 type IDs struct {
-	at    uint64 // Unix milliseconds
+	at    uint64 // Unix milliseconds and, in twelve more bits, the fraction of one
 	made  []ID
 	next  int
 	fresh []byte
@@ -36,7 +36,10 @@ type IDs struct {
 const idBatch = 32
 
 // NewIDs makes a source of ids of the instant t.
-func NewIDs(t time.Time) *IDs { return &IDs{at: uint64(t.UnixMilli())} }
+func NewIDs(t time.Time) *IDs {
+	fraction := uint64(t.Nanosecond()) % 1e6 << 12 / 1e6
+	return &IDs{at: uint64(t.UnixMilli())<<12 | fraction}
+}
 
 // Rewind starts over.
 func (s *IDs) Rewind() { s.next = 0 }
@@ -50,15 +53,17 @@ func (s *IDs) Next() ID {
 	return s.made[s.next-1]
 }
 
-// make follows RFC 9562, section 5.7: milliseconds, twelve bits that count up
-// within this source, 62 random bits.
+// make follows RFC 9562, section 5.7 with method 3 of 6.2: milliseconds, twelve
+// bits of their fraction, to which the number within this source is added, and
+// 62 random bits.
 func (s *IDs) make(n int) ID {
 	if len(s.fresh) < 8 {
 		s.fresh = make([]byte, 8*idBatch)
 		_, _ = rand.Read(s.fresh) // never fails since Go 1.24
 	}
 	var id ID
-	binary.BigEndian.PutUint64(id[:8], (s.at+uint64(n>>12))<<16|uint64(n&0xfff))
+	tick := s.at + uint64(n)
+	binary.BigEndian.PutUint64(id[:8], tick>>12<<16|tick&0xfff)
 	copy(id[8:], s.fresh[:8])
 	s.fresh = s.fresh[8:]
 	id[6] = id[6]&0x0f | 0x70

@@ -46,11 +46,10 @@ const (
 	MethodRecovery   = "recovery-key"
 )
 
-// Initialize asks a fresh instance to make its keys. Exactly one of Passphrase
-// and KeyFile is given; only the operator's own socket needs no ClaimToken; KeyFile asks the server to write a new key file beside
-// its data.
-type Initialize struct {
-	ClaimToken Secret       `json:"claimToken"`
+// Setup asks a fresh instance to make its keys. Exactly one of Passphrase and
+// KeyFile is given; KeyFile asks the server to write a new key file beside its
+// data.
+type Setup struct {
 	Passphrase *Secret      `json:"passphrase"`
 	KeyFile    bool         `json:"keyFile"`
 	Admin      *NewOperator `json:"admin"`
@@ -63,7 +62,7 @@ type NewOperator struct {
 }
 
 // Check wants one way to unseal.
-func (r Initialize) Check(f *Fields) {
+func (r Setup) Check(f *Fields) {
 	if (r.Passphrase != nil) == r.KeyFile {
 		f.Add("passphrase", Required, "Choose one way to unseal: a passphrase, or keyFile: true.")
 	}
@@ -74,6 +73,12 @@ func (r Initialize) Check(f *Fields) {
 		CheckUsername(f, "admin.username", r.Admin.Username)
 		CheckPassword(f, "admin.password", r.Admin.Password)
 	}
+}
+
+// Initialize is a Setup by somebody who knows the claim token.
+type Initialize struct {
+	Setup
+	ClaimToken Secret `json:"claimToken" need:"true"`
 }
 
 func checkPassphrase(f *Fields, field string, p Secret) {

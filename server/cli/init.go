@@ -131,7 +131,7 @@ func (o initOptions) inServer(ctx context.Context, c *client.Client, out *consol
 	if o.keyFile != "" {
 		return nil, failf(exitConflict, "A server is running on this data; it puts a new key file beside its data.\nLeave out --key-file, or stop the server first.")
 	}
-	req := api.Initialize{KeyFile: o.setup.Passphrase == ""}
+	req := api.Initialize{Setup: api.Setup{KeyFile: o.setup.Passphrase == ""}}
 	if o.setup.Passphrase != "" {
 		p := api.NewSecret(o.setup.Passphrase)
 		req.Passphrase = &p

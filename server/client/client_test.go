@@ -71,7 +71,7 @@ func TestValuesReachTheServer(t *testing.T) {
 			return err
 		},
 		"claimToken": func() error {
-			_, err := c.Initialize(t.Context(), api.Initialize{ClaimToken: secret, KeyFile: true})
+			_, err := c.Initialize(t.Context(), api.Initialize{ClaimToken: secret, Setup: api.Setup{KeyFile: true}})
 			return err
 		},
 	} {

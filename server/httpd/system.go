@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 
@@ -47,16 +48,25 @@ func systemStatus(x *exchange) error {
 
 var (
 	initializeBinder = newBinder(reflect.TypeFor[api.Initialize]())
+	setupBinder      = newBinder(reflect.TypeFor[api.Setup]())
 	unsealBinder     = newBinder(reflect.TypeFor[api.Unseal]())
 )
 
+// initialize takes the claim token as proof, and the operator's socket for one.
 func initialize(x *exchange) error {
-	req, err := attempt[api.Initialize](x, initializeBinder)
+	if x.operator {
+		return initializeWith(x, setupBinder, x.Warden.InitializeHere)
+	}
+	return initializeWith(x, initializeBinder, x.Warden.Initialize)
+}
+
+func initializeWith[Req request](x *exchange, b *binder, make func(context.Context, Req) (*api.Initialized, error)) error {
+	req, err := attempt[Req](x, b)
 	if err != nil {
 		return err
 	}
 	defer x.unseals.leave()
-	made, err := x.Warden.Initialize(x.ctx, *req, x.operator)
+	made, err := make(x.ctx, *req)
 	if err != nil {
 		return err
 	}

@@ -21,19 +21,20 @@ type Setup struct {
 	Admin      *api.NewOperator
 }
 
-// Initialize makes a fresh instance for whoever knows its claim token, or for
-// its operator.
-func (w *Warden) Initialize(ctx context.Context, req api.Initialize, operator bool) (*api.Initialized, error) {
+// Initialize makes a fresh instance for whoever knows its claim token.
+func (w *Warden) Initialize(ctx context.Context, req api.Initialize) (*api.Initialized, error) {
 	claim := w.start.claim.Load()
-	switch {
-	case claim == nil:
+	if claim == nil {
 		return nil, errInitialized()
-	case operator:
-	case req.ClaimToken.Len() == 0:
-		return nil, api.InvalidField("claimToken", api.Required, "The token that the server printed at its first start.")
-	case subtle.ConstantTimeCompare([]byte(*claim), []byte(req.ClaimToken.Reveal())) != 1:
+	}
+	if subtle.ConstantTimeCompare([]byte(*claim), []byte(req.ClaimToken.Reveal())) != 1 {
 		return nil, api.Errorf(api.Forbidden, "This is not the claim token that the server printed at its first start. Look into its log.")
 	}
+	return w.InitializeHere(ctx, req.Setup)
+}
+
+// InitializeHere makes a fresh instance for its operator.
+func (w *Warden) InitializeHere(ctx context.Context, req api.Setup) (*api.Initialized, error) {
 	setup := Setup{Admin: req.Admin}
 	if req.Passphrase != nil {
 		setup.Passphrase = req.Passphrase.Reveal()
