@@ -6,9 +6,11 @@ type Instance struct {
 	ID          ID     `cbor:"1,keyasint"`
 	Schema      int    `cbor:"2,keyasint"`
 	Created     Millis `cbor:"3,keyasint"`
-	Fingerprint string `cbor:"4,keyasint"` // of the master key
-	RootKey     []byte `cbor:"5,keyasint"` // age file to the master key
-	SystemKey   []byte `cbor:"6,keyasint"` // age file under the root key
+	Fingerprint string `cbor:"4,keyasint"`  // of the master key
+	RootKey     []byte `cbor:"5,keyasint"`  // age file to the master key
+	SystemKey   []byte `cbor:"6,keyasint"`  // age file under the root key
+	AuditChain  []byte `cbor:"30,keyasint"` // links the audit log, sealed under the system key
+	AuditNotary []byte `cbor:"31,keyasint"` // signs statements about it, sealed under the system key
 }
 
 // Method is one way to unseal: the master key in an age file of its own.

@@ -11,9 +11,11 @@ import (
 // keyring holds the opened keys of an unsealed instance. Whoever uses one of
 // its keys holds users for reading, so that sealing waits for calls under way.
 type keyring struct {
-	users  sync.RWMutex
-	root   *crypto.Root
-	system *crypto.DataKey
+	users   sync.RWMutex
+	waiting sync.WaitGroup // for records of reads that are not written yet
+	root    *crypto.Root
+	system  *crypto.DataKey
+	audit   auditKeys
 
 	mu   sync.RWMutex
 	data map[dataKeyID]*crypto.DataKey
@@ -28,8 +30,17 @@ type dataKeyID struct {
 // one anew costs 30 µs.
 const maxOpenKeys = 8192
 
-func newKeyring(root *crypto.Root, system *crypto.DataKey) *keyring {
-	return &keyring{root: root, system: system, data: make(map[dataKeyID]*crypto.DataKey)}
+// newKeyring opens what an instance's record holds under its root key.
+func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {
+	system, err := root.OpenDataKey(systemKey, i.SystemKey)
+	if err != nil {
+		return nil, fmt.Errorf("open the system key: %w", err)
+	}
+	audit, err := openAuditKeys(system, i)
+	if err != nil {
+		return nil, err
+	}
+	return &keyring{root: root, system: system, audit: audit, data: make(map[dataKeyID]*crypto.DataKey)}, nil
 }
 
 // dataKey is a vault's data key, read from r unless it is open already.
@@ -72,16 +83,29 @@ func (k *keyring) forget(vault store.ID) {
 	}
 }
 
-// destroy waits for calls under way and wipes all keys.
-func (k *keyring) destroy() {
+// retire waits for calls under way and for the records that they left behind.
+// The keyring must be out of everybody's reach before; wipe must follow.
+func (k *keyring) retire() {
 	k.users.Lock()
-	defer k.users.Unlock()
+	k.waiting.Wait()
+}
+
+// wipe ends the use of all keys of a retired keyring.
+func (k *keyring) wipe() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, open := range k.data {
 		open.Destroy()
 	}
 	clear(k.data)
+	k.audit.destroy()
 	k.system.Destroy()
 	k.root.Destroy()
+	k.users.Unlock()
+}
+
+// destroy takes the keys away from calls to come.
+func (k *keyring) destroy() {
+	k.retire()
+	k.wipe()
 }

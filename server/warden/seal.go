@@ -91,13 +91,13 @@ func (w *Warden) errSealed() *api.Error {
 	return e
 }
 
-// holdKeys is the keyring, held for use; the caller releases its users lock.
+// holdKeys is the keyring, held for use; the caller releases its users lock. Who
+// holds it already may hold it again: it never waits, and sealing comes first.
 func (w *Warden) holdKeys() (*keyring, error) {
 	k := w.keys.Load()
-	if k == nil {
+	if k == nil || !k.users.TryRLock() {
 		return nil, w.errSealed()
 	}
-	k.users.RLock()
 	if w.keys.Load() != k {
 		k.users.RUnlock()
 		return nil, w.errSealed()
@@ -181,13 +181,14 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	if err != nil {
 		return err
 	}
-	system, err := root.OpenDataKey(systemKey, instance.SystemKey)
+	keys, err := newKeyring(root, instance)
 	if err != nil {
 		root.Destroy()
 		return err
 	}
-	w.keys.Store(newKeyring(root, system))
+	w.keys.Store(keys)
 	w.log.Info("unsealed", "key", instance.Fingerprint)
+	w.notary.wake()
 	return nil
 }
 
