@@ -92,19 +92,18 @@ func (c *Chain) Link(previous Link, number uint64, record []byte) (Link, error) 
 	return authenticate(&keys.links, previous, number, record), nil
 }
 
-// End authenticates that a log ends with the record of this number and link,
-// and extra beside it:
+// End authenticates that a log ends with the record of this number and link:
 //
-//	HMAC-SHA256(end key, link || number || extra)
+//	HMAC-SHA256(end key, link || number)
 //
 // Links alone do not say where a log ends: without its last records a chain is
 // still a chain.
-func (c *Chain) End(link Link, number uint64, extra []byte) (Link, error) {
+func (c *Chain) End(link Link, number uint64) (Link, error) {
 	keys := c.state.keys.Load()
 	if keys == nil {
 		return Link{}, errChainDestroyed
 	}
-	return authenticate(&keys.ends, link, number, extra), nil
+	return authenticate(&keys.ends, link, number, nil), nil
 }
 
 // Destroy takes the key away: afterwards every method fails with

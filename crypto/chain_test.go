@@ -21,9 +21,9 @@ func mustLink(t testing.TB, c *Chain, previous Link, number uint64, record strin
 	return l
 }
 
-func mustEnd(t testing.TB, c *Chain, link Link, number uint64, extra string) Link {
+func mustEnd(t testing.TB, c *Chain, link Link, number uint64) Link {
 	t.Helper()
-	l, err := c.End(link, number, []byte(extra))
+	l, err := c.End(link, number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,15 +35,15 @@ func TestALinkDependsOnEverything(t *testing.T) {
 	c := testChain(1)
 	seen := make(map[Link]string)
 	for name, l := range map[string]Link{
-		"link":             mustLink(t, c, Link{}, 1, "record"),
-		"other record":     mustLink(t, c, Link{}, 1, "recorD"),
-		"longer record":    mustLink(t, c, Link{}, 1, "record\x00"),
-		"no record":        mustLink(t, c, Link{}, 1, ""),
-		"other number":     mustLink(t, c, Link{}, 2, "record"),
-		"other previous":   mustLink(t, c, Link{31: 1}, 1, "record"),
-		"other key":        mustLink(t, testChain(2), Link{}, 1, "record"),
-		"end":              mustEnd(t, c, Link{}, 1, "record"),
-		"end, other extra": mustEnd(t, c, Link{}, 1, "recorD"),
+		"link":           mustLink(t, c, Link{}, 1, "record"),
+		"other record":   mustLink(t, c, Link{}, 1, "recorD"),
+		"longer record":  mustLink(t, c, Link{}, 1, "record\x00"),
+		"no record":      mustLink(t, c, Link{}, 1, ""),
+		"other number":   mustLink(t, c, Link{}, 2, "record"),
+		"other previous": mustLink(t, c, Link{31: 1}, 1, "record"),
+		"other key":      mustLink(t, testChain(2), Link{}, 1, "record"),
+		"end":            mustEnd(t, c, Link{}, 1),
+		"end, other key": mustEnd(t, testChain(2), Link{}, 1),
 	} {
 		if other, ok := seen[l]; ok {
 			t.Errorf("%s and %s are equal", name, other)
@@ -59,8 +59,8 @@ func TestALinkDependsOnEverything(t *testing.T) {
 func TestALinkIsWhatTheDocumentSays(t *testing.T) {
 	secret := bytes.Repeat([]byte{7}, KeySize)
 	for label, got := range map[string]Link{
-		"coffer/audit-link/v1\x00": mustLink(t, testChain(7), Link{1, 2, 3}, 258, "record"),
-		"coffer/audit-end/v1\x00":  mustEnd(t, testChain(7), Link{1, 2, 3}, 258, "record"),
+		"coffer/audit-link/v1\x00": mustLink(t, testChain(7), Link{1, 2, 3}, 258, ""),
+		"coffer/audit-end/v1\x00":  mustEnd(t, testChain(7), Link{1, 2, 3}, 258),
 	} {
 		key, err := hkdf.Key(sha256.New, secret, nil, label, 32)
 		if err != nil {
@@ -69,7 +69,6 @@ func TestALinkIsWhatTheDocumentSays(t *testing.T) {
 		mac := hmac.New(sha256.New, key)
 		mac.Write(append([]byte{1, 2, 3}, make([]byte, 29)...))
 		mac.Write(binary.BigEndian.AppendUint64(nil, 258))
-		mac.Write([]byte("record"))
 		if want := mac.Sum(nil); !bytes.Equal(got[:], want) {
 			t.Errorf("%q: %x, want %x", label, got, want)
 		}
@@ -100,7 +99,7 @@ func TestAChainOpensInItsPlaceOnly(t *testing.T) {
 	if _, err := c.Link(Link{}, 1, nil); !errors.Is(err, ErrDestroyed) {
 		t.Errorf("Link after Destroy: %v", err)
 	}
-	if _, err := c.End(Link{}, 1, nil); !errors.Is(err, ErrDestroyed) {
+	if _, err := c.End(Link{}, 1); !errors.Is(err, ErrDestroyed) {
 		t.Errorf("End after Destroy: %v", err)
 	}
 	c.Destroy()
@@ -121,6 +120,6 @@ func BenchmarkEnd(b *testing.B) {
 	var l Link
 	b.ReportAllocs()
 	for b.Loop() {
-		l, _ = c.End(l, 7, l[:8])
+		l, _ = c.End(l, 7)
 	}
 }

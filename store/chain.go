@@ -18,8 +18,8 @@ type Chain interface {
 	// Link is the link of a record behind the one with the link previous.
 	Link(previous Link, number uint64, record []byte) (Link, error)
 	// End authenticates that the log ends with the record of this number and
-	// link; extra goes with it.
-	End(link Link, number uint64, extra []byte) (Link, error)
+	// link.
+	End(link Link, number uint64) (Link, error)
 }
 
 // Row is a record of the log as it is stored: a format byte, the link of the
@@ -83,15 +83,12 @@ func (tx Tx) putActivity(c Chain, previous Link, a Activity) (link Link, err err
 type LogEnd struct {
 	Number uint64
 	Link   Link // of that record
-	// Breach is the number of the last record that was written behind an end
-	// that did not hold: somebody had changed the data. 0 for none.
-	Breach uint64
 	Tag    Link
 }
 
 const (
 	endFormat = 1
-	endSize   = 1 + 8 + len(Link{}) + 8 + len(Link{})
+	endSize   = 1 + 8 + 2*len(Link{})
 )
 
 // BeginActivity makes a log without records. It is done once, at set-up.
@@ -110,73 +107,65 @@ func (r Reader) LogEnd() (e LogEnd, err error) {
 	}
 	e.Number = binary.BigEndian.Uint64(b[1:])
 	copy(e.Link[:], b[9:])
-	e.Breach = binary.BigEndian.Uint64(b[9+len(e.Link):])
-	copy(e.Tag[:], b[17+len(e.Link):])
+	copy(e.Tag[:], b[9+len(e.Link):])
 	return e, nil
 }
 
 // Holds reports whether the end is one that the holder of the key wrote.
 func (e LogEnd) Holds(c Chain) (bool, error) {
-	tag, err := e.tag(c)
+	tag, err := c.End(e.Link, e.Number)
 	return err == nil && tag == e.Tag, err
 }
 
-func (e LogEnd) tag(c Chain) (Link, error) {
-	var breach [8]byte
-	binary.BigEndian.PutUint64(breach[:], e.Breach)
-	return c.End(e.Link, e.Number, breach[:])
-}
-
 func (tx Tx) putEnd(c Chain, e LogEnd) (err error) {
-	if e.Tag, err = e.tag(c); err != nil {
+	if e.Tag, err = c.End(e.Link, e.Number); err != nil {
 		return fmt.Errorf("end the audit log: %w", err)
 	}
 	b := make([]byte, 0, endSize)
 	b = append(b, endFormat)
 	b = binary.BigEndian.AppendUint64(b, e.Number)
 	b = append(b, e.Link[:]...)
-	b = binary.BigEndian.AppendUint64(b, e.Breach)
 	b = append(b, e.Tag[:]...)
 	return tx.kv.Put(key(tagActivityEnd), b)
 }
 
 // proveEnd is the end of the log, to append behind. Where it does not hold,
-// somebody without the key changed it, or took records away: then the log goes
-// on behind what is there, because nobody may be locked out of his secrets by
-// that, and says for good that this happened.
+// somebody without the key changed it, and may have taken records away. Then the
+// log goes on behind whatever is there, because nobody may be locked out of his
+// secrets by that; and it leaves out a number, so that it says for good that
+// something is missing there, in the data and in every file made of it.
 func (tx Tx) proveEnd(c Chain) (LogEnd, error) {
 	e, err := tx.LogEnd()
 	switch {
 	case isNotFound(err), errors.Is(err, kv.ErrCorrupt):
-		return tx.breached()
+		return tx.endBehindGap()
 	case err != nil:
 		return e, err
 	}
 	if ok, err := e.Holds(c); err != nil {
 		return e, fmt.Errorf("read the end of the audit log: %w", err)
 	} else if !ok {
-		return tx.breached()
+		return tx.endBehindGap()
 	}
 	// Without this look an older end, put back, would have records overwritten.
 	if there, err := exists(tx.kv, key(tagActivity, e.Number+1)); err != nil {
 		return e, err
 	} else if there {
-		return tx.breached()
+		return tx.endBehindGap()
 	}
 	return e, nil
 }
 
-// breached is an end behind whatever stands last.
-func (tx Tx) breached() (LogEnd, error) {
+func (tx Tx) endBehindGap() (LogEnd, error) {
 	last, err := lastNumber(tx.kv, key(tagActivity))
 	if err != nil {
 		return LogEnd{}, err
 	}
 	base, err := tx.ActivityBase()
 	if err == nil && base.Number >= last {
-		return LogEnd{Number: base.Number, Link: base.Link, Breach: base.Number + 1}, nil
+		return LogEnd{Number: base.Number + 1, Link: base.Link}, nil
 	}
-	e := LogEnd{Number: last, Breach: last + 1}
+	e := LogEnd{Number: last + 1}
 	b, err := tx.kv.Get(key(tagActivity, last))
 	if isNotFound(err) {
 		return e, nil

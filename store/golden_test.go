@@ -82,7 +82,7 @@ func writeSamples(tx Tx) error {
 		func() error { return tx.PutEnvironment(envs[0]) },
 		func() error {
 			base := Checkpoint{Number: 7, Link: Link{7}, At: 5, Base: 7, Signature: []byte("signature")}
-			return errors.Join(tx.BeginActivity(testChain{}, base), tx.putEnd(testChain{}, LogEnd{Number: 7, Link: Link{7}, Breach: 6}))
+			return errors.Join(tx.BeginActivity(testChain{}, base), tx.putEnd(testChain{}, LogEnd{Number: 7, Link: Link{7}}))
 		},
 		func() error {
 			_, err := tx.AddActivity(testChain{}, Activity{ID: id(5), Action: "secrets_pulled", At: 5, Actor: id(3), ActorName: "Ann", Vault: id(1),

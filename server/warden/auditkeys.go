@@ -73,26 +73,19 @@ func (k *auditKeys) statement(about byte, c store.Checkpoint) crypto.Statement {
 type logChain struct {
 	*crypto.Chain
 	mu   sync.Mutex
-	last struct {
-		number    uint64
-		link, end store.Link
-		extra     string
-	}
+	last store.LogEnd
 }
 
 // End implements store.Chain.
-func (c *logChain) End(link store.Link, number uint64, extra []byte) (store.Link, error) {
+func (c *logChain) End(link store.Link, number uint64) (store.Link, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := &c.last; l.number == number && l.link == link && l.extra == string(extra) {
-		return l.end, nil
+	if c.last.Number == number && c.last.Link == link && number != 0 {
+		return c.last.Tag, nil
 	}
-	end, err := c.Chain.End(link, number, extra)
+	end, err := c.Chain.End(link, number)
 	if err == nil {
-		c.last.number, c.last.link, c.last.end = number, link, end
-		if c.last.extra != string(extra) {
-			c.last.extra = string(extra)
-		}
+		c.last = store.LogEnd{Number: number, Link: link, Tag: end}
 	}
 	return end, err
 }
