@@ -85,12 +85,12 @@ func (l *lists) append(list []byte, number uint64) (uint64, error) {
 
 // lastOf is the number of a list's last entry. A list whose entries were all
 // pruned goes on where it ended.
-func (tx Tx) lastOf(list []byte) (uint64, error) {
-	last, err := lastNumber(tx.kv, list)
+func (r Reader) lastOf(list []byte) (uint64, error) {
+	last, err := lastNumber(r.kv, list)
 	if err != nil || last > 0 {
 		return last, err
 	}
-	b, err := tx.kv.Get(key(tagActivityLast, list))
+	b, err := r.kv.Get(key(tagActivityLast, list))
 	if isNotFound(err) {
 		return 0, nil
 	}
@@ -178,5 +178,40 @@ func (r Reader) EachActivityIn(vault ID, fn func(Activity) error) error {
 			return err
 		}
 		return fn(a)
+	})
+}
+
+// VaultSpan says which records a vault's list names: those behind before, up to
+// last.
+func (r Reader) VaultSpan(vault ID) (before, last uint64, err error) {
+	list := key(tagActivityVault, vault)
+	if last, err = r.lastOf(list); err != nil {
+		return 0, 0, err
+	}
+	first, err := firstNumber(r.kv, list)
+	if err != nil || first == 0 {
+		return last, last, err
+	}
+	return first - 1, last, nil
+}
+
+// ScanActivityIn calls fn for the rows of a vault that stand in its list behind
+// after and up to last, in order, with the place in the list. A row that is gone
+// is passed over.
+func (r Reader) ScanActivityIn(vault ID, after, last uint64, fn func(at uint64, row Row) error) error {
+	list := key(tagActivityVault, vault)
+	span := kv.Range{Start: place(list, after+1), End: place(list, last+1)}
+	return r.kv.Scan(span, func(k, number []byte) error {
+		if len(number) != 8 {
+			return fmt.Errorf("%w: a list of activity names no record", kv.ErrCorrupt)
+		}
+		row, err := r.ActivityRow(binary.BigEndian.Uint64(number))
+		if isNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fn(binary.BigEndian.Uint64(k[len(k)-8:]), row)
 	})
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"coffer/store/kv"
 )
@@ -21,16 +22,33 @@ var (
 	bases       = table[Checkpoint]{tagActivityBase, "base of the audit log"}
 )
 
-func (c Checkpoint) copied() Checkpoint {
+// decodeSigned is t.decode for what is signed: every byte must be the one that
+// was written, also where another would read the same.
+func decodeSigned(t table[Checkpoint], b []byte) (Checkpoint, error) {
+	c, err := t.decode(b)
+	if err != nil {
+		return c, err
+	}
 	c.Signature = append([]byte(nil), c.Signature...)
-	return c
+	again, err := encoding.Marshal(c)
+	if err == nil && string(again) != string(b[1:]) {
+		err = fmt.Errorf("%w: a record of type %s is not as it was written", kv.ErrCorrupt, t.noun)
+	}
+	return c, err
+}
+
+func getSigned(r kv.Reader, t table[Checkpoint], parts ...any) (Checkpoint, error) {
+	b, err := r.Get(key(t.tag, parts...))
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	return decodeSigned(t, b)
 }
 
 // ActivityBase is the record behind which the log begins: all up to it were
 // pruned.
 func (r Reader) ActivityBase() (Checkpoint, error) {
-	c, err := bases.get(r.kv)
-	return c.copied(), err
+	return getSigned(r.kv, bases)
 }
 
 // AddCheckpoint writes a checkpoint.
@@ -42,14 +60,12 @@ func (r Reader) LastCheckpoint() (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	c, err := checkpoints.get(r.kv, n)
-	return c.copied(), err
+	return getSigned(r.kv, checkpoints, n)
 }
 
 // CheckpointAt is the checkpoint of a record, or ErrNotFound.
 func (r Reader) CheckpointAt(number uint64) (Checkpoint, error) {
-	c, err := checkpoints.get(r.kv, number)
-	return c.copied(), err
+	return getSigned(r.kv, checkpoints, number)
 }
 
 // ScanCheckpoints calls fn for the checkpoints of records behind a number, in
@@ -59,8 +75,8 @@ func (r Reader) ScanCheckpoints(after uint64, limit int, fn func(number uint64, 
 	span := kv.Prefix([]byte{tagCheckpoint})
 	span.Start, span.Limit = key(tagCheckpoint, after+1), limit
 	return r.kv.Scan(span, func(k, b []byte) error {
-		c, err := checkpoints.decode(b)
-		return fn(binary.BigEndian.Uint64(k[1:]), c.copied(), err)
+		c, err := decodeSigned(checkpoints, b)
+		return fn(binary.BigEndian.Uint64(k[1:]), c, err)
 	})
 }
 

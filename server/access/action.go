@@ -49,6 +49,7 @@ const (
 	UserUsage
 	ActivityList
 	VaultActivity
+	VaultActivityExport
 
 	ConnectionList
 	ConnectionAuthorize
@@ -109,6 +110,8 @@ const (
 	LocalRoleGrant
 	TokenIssue
 	SystemSeal
+	AuditExport
+	AuditVerify
 
 	actionEnd
 )

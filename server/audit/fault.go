@@ -70,6 +70,11 @@ func cut(at place, last uint64) fault {
 	return fault{api.VerdictComplete, api.FaultCut, at, text}
 }
 
+// Sound reports whether nothing was found so far.
+func (j *Judge) Sound() bool {
+	return j.intact == nil && j.complete == nil && len(j.gaps) == 0 && j.unproven.count == 0
+}
+
 // Report writes the verdicts.
 func (j *Judge) Report(r *api.AuditReport) {
 	r.Intact, r.Complete = j.intact == nil, j.complete == nil

@@ -62,6 +62,11 @@ func (k *auditKeys) sign(about byte, c store.Checkpoint) (store.Checkpoint, erro
 	return c, err
 }
 
+// signed reports whether c is signed as being about this.
+func (k *auditKeys) signed(about byte, c store.Checkpoint) bool {
+	return k.notary.Signed(k.statement(about, c), c.Signature)
+}
+
 func (k *auditKeys) statement(about byte, c store.Checkpoint) crypto.Statement {
 	return crypto.Statement{
 		About: about, Instance: crypto.ID(k.instance), Number: c.Number, Link: c.Link, At: int64(c.At), Base: c.Base,

@@ -13,11 +13,13 @@ import (
 )
 
 // A checkpoint is signed after so many records, and after so long when there is
-// a new one.
+// a new one. Whether it is that long is looked at now and then, the first time
+// shortly after the start: whoever starts and stops all the time gets some too.
 const (
 	checkpointRecords = 1000
 	checkpointEvery   = 24 * time.Hour
 	checkpointLook    = time.Hour
+	checkpointFirst   = time.Minute
 )
 
 // notary signs checkpoints of the audit log, beside the requests whose records
@@ -57,12 +59,13 @@ func nudge(c chan struct{}) {
 }
 
 func (n *notary) run(ctx context.Context) {
-	tick := time.NewTicker(checkpointLook)
-	defer tick.Stop()
+	look := time.NewTimer(checkpointFirst)
+	defer look.Stop()
 	for {
 		select {
 		case <-n.due:
-		case <-tick.C:
+		case <-look.C:
+			look.Reset(checkpointLook)
 		case <-ctx.Done():
 			return
 		}

@@ -122,6 +122,10 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 		s.LastError = w.start.lastError
 		w.start.mu.Unlock()
 	}
+	_ = w.withKeys(func(k *keyring) error {
+		s.AuditKey = k.audit.notary.PublicKey()
+		return nil
+	})
 	methods, err := w.methods(ctx)
 	for _, m := range methods {
 		s.Methods = append(s.Methods, api.UnsealMethod{
@@ -188,7 +192,6 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	}
 	w.keys.Store(keys)
 	w.log.Info("unsealed", "key", instance.Fingerprint)
-	w.notary.wake()
 	return nil
 }
 
