@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"coffer/server/api"
@@ -41,6 +42,8 @@ type Server struct {
 	operator http.Handler
 	claim    string
 	ready    chan struct{}
+	stopping chan struct{}
+	stop     func() // closes stopping
 	addr     string
 }
 
@@ -66,7 +69,8 @@ func New(cfg Config) (*Server, error) {
 	if plan.UpgradeURL == "" {
 		plan.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
-	s := &Server{c: cfg, log: log, ready: make(chan struct{})}
+	s := &Server{c: cfg, log: log, ready: make(chan struct{}), stopping: make(chan struct{})}
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if err := s.open(plan); err != nil {
 		return nil, err
 	}
@@ -99,7 +103,7 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	}
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
-		Version: s.c.Version, Log: s.log,
+		Version: s.c.Version, Log: s.log, Stopping: s.stopping,
 	}
 	s.public, s.operator = httpd.New(face), httpd.NewOperator(face)
 	return nil
@@ -210,6 +214,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
+	s.stop()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
 	err = errors.Join(err, public.Shutdown(grace), operator.Shutdown(grace))
@@ -230,7 +235,10 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 }
 
 // Close ends the use of the data. Run must have returned.
-func (s *Server) Close() error { return errors.Join(s.warden.Close(), s.store.Close()) }
+func (s *Server) Close() error {
+	s.stop()
+	return errors.Join(s.warden.Close(), s.store.Close())
+}
 
 // Operator is a transport to the instance in this process, with the powers of
 // the operator.

@@ -42,6 +42,7 @@ func routes() []route {
 		{remove, vault, access.VaultDelete, nothing((*door).DeleteVault)},
 		{get, vault + "/collaborators", access.CollaboratorList, answer((*door).Collaborators)},
 		{get, vault + "/activity", access.VaultActivity, page((*door).VaultActivity)},
+		{get, vault + "/activity/export", access.VaultActivityExport, download("vault-activity.jsonl", (*door).ExportVaultActivity)},
 
 		{get, vault + "/secrets", access.SecretList, page((*door).Secrets)},
 		{post, vault + "/secrets", access.SecretCreate, answer((*door).SetSecret)},
@@ -84,6 +85,8 @@ func routes() []route {
 		{post, "/v1/operator/repos", access.LocalRepoAdd, answer((*door).AddLocalRepo)},
 		{put, "/v1/operator/repos/grants", access.LocalRoleGrant, nothing((*door).GrantLocalRepo)},
 		{post, "/v1/operator/tokens", access.TokenIssue, answer((*door).IssueToken)},
+		{get, "/v1/operator/audit/export", access.AuditExport, download("audit.jsonl", exportAudit)},
+		{post, "/v1/operator/audit/verify", access.AuditVerify, upload(verifyAudit)},
 	}
 	return append(gated, open...)
 }
@@ -98,6 +101,13 @@ var open = []route{
 	{method: get, path: "/v1/sys/status", run: systemStatus},
 	{method: post, path: "/v1/sys/init", run: initialize},
 	{method: post, path: "/v1/sys/unseal", run: unseal},
+}
+
+// lasting are the actions without a time limit: they go on as long as they move.
+var lasting = map[access.Action]bool{
+	access.VaultActivityExport: true,
+	access.AuditExport:         true,
+	access.AuditVerify:         true,
 }
 
 func seal(w *door, ctx context.Context, who warden.Caller, _ api.Empty) error {
