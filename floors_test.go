@@ -35,6 +35,7 @@ var rooms = map[string][]string{
 	// What only tests use.
 	"coffer/crypto/cryptotest": {"crypto/internal/cost"},
 	"coffer/store/kv/kvtest":   {"store/kv"},
+	"coffer/server/bench":      {},
 	"coffer/server/servertest": {"server", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
 }
 

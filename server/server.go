@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -189,8 +190,16 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // Addr is where the instance listens, as HOST:PORT, once it is ready.
 func (s *Server) Addr() string { return s.addr }
 
+// garbage is how much the heap may grow before it is collected, in per cent of
+// what lives in it. A few megabytes live in ours: with Go's 100 the collector
+// would run a hundred times a second under load, for a fifth of the processor.
+const garbage = 400
+
 // Run serves until ctx ends, then lets requests under way finish.
 func (s *Server) Run(ctx context.Context) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	tcp, err := net.Listen("tcp", s.c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

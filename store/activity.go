@@ -25,8 +25,11 @@ type Activity struct {
 	UserAgent   string         `cbor:"11,keyasint"`
 	ActorNumber uint64         `cbor:"12,keyasint"`
 	VaultNumber uint64         `cbor:"13,keyasint"`
+	VaultOnly   bool           `cbor:"14,keyasint,omitempty"` // not in the actor's list
 	Number      uint64         `cbor:"15,keyasint"`
 }
+
+func (a Activity) listedOfActor() bool { return !a.Actor.IsZero() && !a.VaultOnly }
 
 var activities = table[Activity]{tagActivity, "activity"}
 
@@ -44,7 +47,7 @@ func (tx Tx) AddActivity(c Chain, all ...Activity) (uint64, error) {
 	}
 	for _, a := range all {
 		a.Number = end.Number + 1
-		if !a.Actor.IsZero() {
+		if a.listedOfActor() {
 			if a.ActorNumber, err = lists.append(key(tagActivityActor, a.Actor), a.Number); err != nil {
 				return 0, err
 			}

@@ -21,7 +21,7 @@ func BenchmarkAddActivity(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer db.Close()
-			s := &Store{db}
+			s := &Store{db: db}
 			b.ReportAllocs()
 			for b.Loop() {
 				err := s.Update(ctx, func(tx Tx) error {

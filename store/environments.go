@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"slices"
+
+	"coffer/store/kv"
 )
 
 // Environment is one environment of a vault. Revision, Secrets and Trashed are
@@ -24,7 +26,12 @@ var environments = table[Environment]{tagEnvironment, "environment"}
 
 // Environments lists a vault's environments in display order.
 func (r Reader) Environments(vault ID) ([]Environment, error) {
-	all, err := environments.list(r.kv, vault)
+	all := make([]Environment, 0, 4) // most vaults have three
+	err := r.kv.Scan(kv.Prefix(key(tagEnvironment, vault)), func(k, b []byte) error {
+		e, err := r.memos.environments.decode(environments, k, b)
+		all = append(all, e)
+		return err
+	})
 	slices.SortFunc(all, func(a, b Environment) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Name, b.Name))
 	})

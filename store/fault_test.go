@@ -57,7 +57,7 @@ func TestAFailureAnywhereLeavesNothingHalfDone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := openOnce(t)
-			sound := &Store{db}
+			sound := &Store{db: db}
 			must(t, sound.Update(ctx, func(tx Tx) error { return addSample(tx, 1, 3) }))
 			must(t, sound.Update(ctx, withEnv(func(tx Tx, e *Environment) error {
 				n, err := tx.NewestOf(*e, "A2")
@@ -67,7 +67,7 @@ func TestAFailureAnywhereLeavesNothingHalfDone(t *testing.T) {
 				return tx.TrashSecret(e, n, 10, 20)
 			})))
 			kvtest.EveryFault(t, db, func(db kv.DB) error {
-				return (&Store{db}).Update(ctx, change)
+				return (&Store{db: db}).Update(ctx, change)
 			}, func(after error) {
 				if after != nil && !errors.Is(after, kvtest.ErrFault) {
 					t.Errorf("an injected fault shows as %v", after)

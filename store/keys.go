@@ -23,7 +23,7 @@ type APIKey struct {
 var apiKeys = table[APIKey]{tagAPIKey, "API key"}
 
 // APIKey is the key with this id.
-func (r Reader) APIKey(id ID) (APIKey, error) { return apiKeys.get(r.kv, id) }
+func (r Reader) APIKey(id ID) (APIKey, error) { return r.memos.apiKeys.get(r, apiKeys, id) }
 
 // APIKeyByHash is the key whose token has this SHA-256.
 func (r Reader) APIKeyByHash(hash [32]byte) (APIKey, error) {

@@ -173,7 +173,7 @@ func TestAFailureWhilePruningOrAppendingLeavesALog(t *testing.T) {
 		},
 	} {
 		kvtest.EveryFault(t, db, func(db kv.DB) error {
-			return (&Store{db}).Update(ctx, change)
+			return (&Store{db: db}).Update(ctx, change)
 		}, func(error) { must(t, s.Check(ctx)) })
 	}
 }

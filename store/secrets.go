@@ -95,7 +95,7 @@ func (r Reader) Newest(e Environment) ([]Newest, error) {
 
 // NewestOf is the active secret of this name.
 func (r Reader) NewestOf(e Environment, name string) (Newest, error) {
-	b, err := r.kv.Get(key(tagNewest, e.Vault, e.ID, name))
+	b, err := r.kv.Get(newestKey(e, name))
 	if err != nil {
 		return Newest{}, err
 	}
@@ -121,7 +121,17 @@ func (tx Tx) SetValue(e Environment, n Newest, v Version) error {
 }
 
 func (tx Tx) putNewest(e Environment, n Newest) error {
-	return tx.kv.Put(key(tagNewest, e.Vault, e.ID, n.Key), n.frame())
+	return tx.kv.Put(newestKey(e, n.Key), n.frame())
+}
+
+// newestKey is key without its detour through interfaces: a push calls it for
+// every secret.
+func newestKey(e Environment, name string) []byte {
+	k := make([]byte, 1, 1+16+16+len(name))
+	k[0] = tagNewest
+	k = append(k, e.Vault[:]...)
+	k = append(k, e.ID[:]...)
+	return append(k, name...)
 }
 
 // RenameSecret moves an active secret to n.Key; n.Sealed is the value, sealed

@@ -30,12 +30,15 @@ var (
 const Schema = 1
 
 // Store is the data of one instance.
-type Store struct{ db kv.DB }
+type Store struct {
+	db    kv.DB
+	memos memos
+}
 
 // Open takes hold of the data in db and checks that this version can read it.
 // Closing the Store closes db.
 func Open(ctx context.Context, db kv.DB) (*Store, error) {
-	s := &Store{db}
+	s := &Store{db: db}
 	err := s.View(ctx, func(r Reader) error {
 		i, err := r.Instance()
 		switch {
@@ -56,20 +59,23 @@ func Open(ctx context.Context, db kv.DB) (*Store, error) {
 
 // View runs fn on a snapshot.
 func (s *Store) View(ctx context.Context, fn func(Reader) error) error {
-	return s.db.View(ctx, func(r kv.Reader) error { return fn(Reader{r}) })
+	return s.db.View(ctx, func(r kv.Reader) error { return fn(Reader{r, &s.memos}) })
 }
 
 // Update runs fn, perhaps more than once, and keeps what its last run wrote if
 // it returned nil. What fn needs of time and chance is made outside of it.
 func (s *Store) Update(ctx context.Context, fn func(Tx) error) error {
-	return s.db.Update(ctx, func(tx kv.Tx) error { return fn(Tx{Reader{tx}, tx}) })
+	return s.db.Update(ctx, func(tx kv.Tx) error { return fn(Tx{Reader{tx, &s.memos}, tx}) })
 }
 
 // Close ends all use of the data.
 func (s *Store) Close() error { return s.db.Close() }
 
 // Reader reads records.
-type Reader struct{ kv kv.Reader }
+type Reader struct {
+	kv    kv.Reader
+	memos *memos
+}
 
 // Tx reads and writes records.
 type Tx struct {

@@ -14,7 +14,7 @@ type User struct {
 var users = table[User]{tagUser, "user"}
 
 // User is the user with this id.
-func (r Reader) User(id ID) (User, error) { return users.get(r.kv, id) }
+func (r Reader) User(id ID) (User, error) { return r.memos.users.get(r, users, id) }
 
 // UserAt is the user of an account at the code host.
 func (r Reader) UserAt(forge, account string) (User, error) {

@@ -50,7 +50,7 @@ var vaults = table[Vault]{tagVault, "vault"}
 func nameKey(repository string) []byte { return key(tagVaultName, strings.ToLower(repository)) }
 
 // Vault is the vault with this id.
-func (r Reader) Vault(id ID) (Vault, error) { return vaults.get(r.kv, id) }
+func (r Reader) Vault(id ID) (Vault, error) { return r.memos.vaults.get(r, vaults, id) }
 
 // VaultIDByName finds a vault by the name last seen of its repository, in any
 // case.

@@ -88,7 +88,11 @@ func (r Reader) Versions(last ID) ([]Version, error) {
 	return all, nil
 }
 
-func (tx Tx) addVersion(v Version) error { return tx.kv.Put(key(tagVersion, v.ID), v.frame()) }
+func (tx Tx) addVersion(v Version) error {
+	k := make([]byte, 1, 1+16)
+	k[0] = tagVersion
+	return tx.kv.Put(append(k, v.ID[:]...), v.frame())
+}
 
 func (tx Tx) deleteVersions(last ID) error {
 	all, err := tx.Versions(last)

@@ -1,10 +1,8 @@
 package warden
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -57,11 +55,16 @@ func (w *Warden) defaultMode(who Caller) string {
 }
 
 func (v *visit) checkPush(secrets map[string]api.Secret) error {
-	var f api.Fields
-	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		if secrets[name].Len() > v.w.c.Plan.ValueBytes {
-			v.checkSize(&f, "secrets."+name, secrets[name])
+	var large []string
+	for name, value := range secrets {
+		if value.Len() > v.w.c.Plan.ValueBytes {
+			large = append(large, name)
 		}
+	}
+	slices.Sort(large)
+	var f api.Fields
+	for _, name := range large {
+		v.checkSize(&f, "secrets."+name, secrets[name])
 	}
 	if err := f.Err(); err != nil {
 		return err
@@ -94,10 +97,14 @@ func (p *push) run() error {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.incoming)) {
-		if known[name] {
-			continue
+	var fresh []string
+	for name := range p.incoming {
+		if !known[name] {
+			fresh = append(fresh, name)
 		}
+	}
+	slices.Sort(fresh)
+	for _, name := range fresh {
 		if _, err := p.add(p.e, name, []byte(p.incoming[name].Reveal())); err != nil {
 			return err
 		}
@@ -232,11 +239,22 @@ func (p *pull) copyOut(v *visit) error {
 	return nil
 }
 
+// size is about how long the text of all values will be.
+func (p *pull) size() int {
+	n := 0
+	for _, row := range p.rows {
+		n += len(row.Key) + len(row.Sealed)
+	}
+	return n
+}
+
 func (p *pull) answer(exact bool) error {
+	var content strings.Builder
 	if exact {
 		p.out.Secrets = make(map[string]api.Revealed, len(p.rows))
+	} else {
+		content.Grow(p.size())
 	}
-	var content bytes.Buffer
 	plain := make([]byte, 0, p.longest)
 	line := make([]byte, 0, 256)
 	for i, n := range p.rows {

@@ -226,8 +226,16 @@ func (w *Warden) settle(ctx context.Context, who Caller, act access.Action, vaul
 		meta["status"] = w.c.Status(refused.answer.Code)
 	}
 	j.note("access_denied", meta)
+	j.notes[0].VaultOnly = !w.knowsOf(ctx, who, vault)
 	if err := w.write(ctx, j.notes); err != nil {
 		return w.outward(err)
 	}
 	return refused.answer
+}
+
+// knowsOf reports whether a caller may know that there is a vault. Their own
+// activity must not tell them of one that every other answer hides.
+func (w *Warden) knowsOf(ctx context.Context, who Caller, vault store.Vault) bool {
+	role, err := w.role(ctx, who.user, vault.RepoID)
+	return err == nil && role != access.None
 }

@@ -28,7 +28,7 @@ type dataKeyID struct {
 
 // maxOpenKeys bounds the data keys kept open, at about 200 bytes each. Opening
 // one anew costs 30 µs.
-const maxOpenKeys = 8192
+const maxOpenKeys = 1 << 16
 
 // newKeyring opens what an instance's record holds under its root key.
 func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {

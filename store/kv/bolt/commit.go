@@ -18,6 +18,11 @@ const (
 	maxGroupBytes  = 8 << 20
 )
 
+// fill is how full a page is left when it is split. Most of what we write is
+// appended, or replaces something of its own length: at bbolt's 50 % a third of
+// the file would be air.
+const fill = 0.9
+
 // group is what goes into one commit.
 type group struct {
 	tx      *bbolt.Tx
@@ -146,6 +151,7 @@ func (d *DB) commit(g *group) (err error) {
 		}
 	}()
 	d.growBy(g.tx.Size())
+	g.base.bucket.FillPercent = fill
 	for _, block := range g.over.blocks {
 		for _, e := range block {
 			if e.value == nil {
