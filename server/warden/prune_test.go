@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,13 +15,23 @@ import (
 )
 
 // clock is a clock that only moves when it is told to.
-type clock struct{ now time.Time }
+type clock struct{ unix atomic.Int64 }
 
-func (c *clock) Now() time.Time        { return c.now }
-func (c *clock) set(w *warden.Config)  { w.Now = c.Now }
-func (c *clock) days(n int) *clock     { c.now = c.now.Add(time.Duration(n) * 24 * time.Hour); return c }
-func (c *clock) ago(n int) time.Time   { return c.now.Add(-time.Duration(n) * 24 * time.Hour) }
-func aClock() *clock                   { return &clock{time.Now().Add(time.Hour)} }
+func aClock() *clock {
+	c := new(clock)
+	c.unix.Store(time.Now().Add(time.Hour).Unix())
+	return c
+}
+
+func (c *clock) Now() time.Time       { return time.Unix(c.unix.Load(), 0) }
+func (c *clock) set(w *warden.Config) { w.Now = c.Now }
+func (c *clock) ago(days int) time.Time {
+	return c.Now().Add(-time.Duration(days) * 24 * time.Hour)
+}
+
+// days moves the clock, back too.
+func (c *clock) days(n int) { c.unix.Add(int64(n) * 24 * 60 * 60) }
+
 func checkpoints(c *warden.Config)     { c.TestOnlyCheckpoints = 3 }
 func number(key []byte) uint64         { return binary.BigEndian.Uint64(key[1:]) }
 func last(rows [][2][]byte) [2][]byte  { return rows[len(rows)-1] }
