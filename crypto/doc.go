@@ -8,8 +8,9 @@
 //  3. The root key opens the age file of a vault's [DataKey].
 //  4. The data key seals and opens values, each bound to its place by a context.
 //
-// Beside that it makes and checks tokens, signs service JWTs, hashes passwords
-// and hardens the process.
+// Beside that it makes and checks tokens, signs service JWTs, hashes passwords,
+// links the records of a log and signs statements about it, and hardens the
+// process.
 //
 // The package knows no database, no HTTP and no user; it takes and returns
 // bytes, and who may ask for them is decided elsewhere. Its invariant: key

@@ -19,6 +19,7 @@ func TestNothingPrintsASecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c, n := newChain(bytes.Repeat([]byte("C"), KeySize)), newNotary(bytes.Repeat([]byte("N"), KeySize))
 	text := NewSecret("canary-of-text")
 	data := NewSecret([]byte("canary-of-data"))
 
@@ -36,6 +37,10 @@ func TestNothingPrintsASecret(t *testing.T) {
 		"DataKey":           {k, struct{ v *DataKey }{k}, strings.Repeat("K", KeySize)},
 		"Signer":            {s, struct{ v *Signer }{s}, strings.Repeat("S", KeySize)},
 		"Signer by value":   {*s, struct{ v Signer }{*s}, strings.Repeat("S", KeySize)},
+		"Chain":             {c, struct{ v *Chain }{c}, strings.Repeat("C", KeySize)},
+		"Chain by value":    {*c, struct{ v Chain }{*c}, strings.Repeat("C", KeySize)},
+		"Notary":            {n, struct{ v *Notary }{n}, strings.Repeat("N", KeySize)},
+		"Notary by value":   {*n, struct{ v Notary }{*n}, strings.Repeat("N", KeySize)},
 		"Secret text":       {text, struct{ v Secret[string] }{text}, "canary-of-text"},
 		"Secret bytes":      {data, struct{ v Secret[[]byte] }{data}, "canary-of-data"},
 		"pointer to Secret": {&text, struct{ v *Secret[string] }{&text}, "canary-of-text"},

@@ -60,7 +60,7 @@ func (k *DataKey) Destroy() { k.cipher.Store(nil) }
 // copied to another row, or whose row was repointed to another secret, vault or
 // environment, or that was put in the place of a later version, does not open.
 // A row that is restored as a whole, version number included, does: it is in
-// its place. Only the audit chain tells that it is old.
+// its place. Only the audit log tells that it is old.
 //
 // The primitive does not commit to its key. That matters where somebody may
 // choose keys; every data key is random and authenticated by the root key.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"coffer/server/api"
@@ -47,6 +48,8 @@ type Server struct {
 	operator http.Handler
 	claim    string
 	ready    chan struct{}
+	stopping chan struct{}
+	stop     func() // closes stopping
 	addr     string
 
 	metricsAddr string
@@ -77,7 +80,8 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Plans.UpgradeURL == "" {
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
-	s := &Server{c: cfg, log: log, ready: make(chan struct{})}
+	s := &Server{c: cfg, log: log, ready: make(chan struct{}), stopping: make(chan struct{})}
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if err := s.open(plans, plan); err != nil {
 		return nil, err
 	}
@@ -114,7 +118,8 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
-		Metrics: httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
+		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
+		Stopping: s.stopping,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 	return nil
@@ -233,6 +238,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.log.Info("stopping")
 	s.jobs.Close()
+	s.stop()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
 	for _, a := range all {
@@ -303,6 +309,7 @@ func (s *Server) Close() error {
 	if s.jobs != nil {
 		s.jobs.Close()
 	}
+	s.stop()
 	return errors.Join(s.warden.Close(), s.store.Close())
 }
 

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -78,48 +76,4 @@ func DialOperator(data string) (http.RoundTripper, error) {
 			return dial(ctx)
 		},
 	}, nil
-}
-
-// inProcess is a transport that asks a handler directly.
-type inProcess struct{ handler http.Handler }
-
-// RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	defer func() { _ = r.Body.Close() }()
-	r.RequestURI, r.RemoteAddr = r.URL.RequestURI(), "@"
-	a := answer{header: make(http.Header), status: http.StatusOK}
-	t.handler.ServeHTTP(&a, r)
-	return &http.Response{
-		Status: http.StatusText(a.status), StatusCode: a.status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r,
-	}, nil
-}
-
-// answer keeps what a handler wrote.
-type answer struct {
-	header http.Header
-	body   bytes.Buffer
-	status int
-	wrote  bool
-}
-
-// Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
-	if !a.wrote {
-		a.status, a.wrote = status, true
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(b []byte) (int, error) {
-	a.wrote = true
-	return a.body.Write(b)
 }

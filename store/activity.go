@@ -8,7 +8,7 @@ import (
 	"coffer/store/kv"
 )
 
-// Activity is one record of the audit log. Its number is its place in the log;
+// Activity is one record of the audit log. Number is its place in the log;
 // ActorNumber and VaultNumber are its places in the lists of its actor and its
 // vault. All three count up without gaps.
 type Activity struct {
@@ -26,61 +26,88 @@ type Activity struct {
 	ActorNumber uint64         `cbor:"12,keyasint"`
 	VaultNumber uint64         `cbor:"13,keyasint"`
 	VaultOnly   bool           `cbor:"14,keyasint,omitempty"` // not in the actor's list
+	Number      uint64         `cbor:"15,keyasint"`
 }
 
 func (a Activity) listedOfActor() bool { return !a.Actor.IsZero() && !a.VaultOnly }
 
 var activities = table[Activity]{tagActivity, "activity"}
 
-// AddActivity appends records to the log and to the lists they belong to.
-func (tx Tx) AddActivity(all ...Activity) error {
-	lists := lists{tx: tx, last: make(map[string]uint64)}
+// AddActivity appends records to the log and to the lists they belong to, and
+// returns the number of the last. The log's end is looked for once, however many
+// they are.
+func (tx Tx) AddActivity(c Chain, all ...Activity) (uint64, error) {
+	end, err := tx.proveEnd(c)
+	if err != nil {
+		return 0, err
+	}
+	lists := lists{tx: tx}
+	if len(all) > 1 {
+		lists.last = make(map[string]uint64)
+	}
 	for _, a := range all {
-		number, err := lists.next(key(tagActivity))
-		if err != nil {
-			return err
-		}
+		a.Number = end.Number + 1
 		if a.listedOfActor() {
-			if a.ActorNumber, err = lists.append(key(tagActivityActor, a.Actor), number); err != nil {
-				return err
+			if a.ActorNumber, err = lists.append(key(tagActivityActor, a.Actor), a.Number); err != nil {
+				return 0, err
 			}
 		}
 		if !a.Vault.IsZero() {
-			if a.VaultNumber, err = lists.append(key(tagActivityVault, a.Vault), number); err != nil {
-				return err
+			if a.VaultNumber, err = lists.append(key(tagActivityVault, a.Vault), a.Number); err != nil {
+				return 0, err
 			}
 		}
-		if err := activities.put(tx.kv, a, number); err != nil {
-			return err
+		if end.Link, err = tx.putActivity(c, end.Link, a); err != nil {
+			return 0, err
 		}
+		end.Number = a.Number
 	}
-	return nil
+	return end.Number, tx.putEnd(c, end)
 }
 
 // lists looks for the end of a list once, however much is appended to it.
 type lists struct {
 	tx   Tx
-	last map[string]uint64
-}
-
-func (l *lists) next(list []byte) (uint64, error) {
-	last, known := l.last[string(list)]
-	if !known {
-		var err error
-		if last, err = lastNumber(l.tx.kv, list); err != nil {
-			return 0, err
-		}
-	}
-	l.last[string(list)] = last + 1
-	return last + 1, nil
+	last map[string]uint64 // nil when there is one record only
 }
 
 func (l *lists) append(list []byte, number uint64) (uint64, error) {
-	n, err := l.next(list)
-	if err != nil {
-		return 0, err
+	last, known := l.last[string(list)]
+	if !known {
+		var err error
+		if last, err = l.tx.lastOf(list); err != nil {
+			return 0, err
+		}
 	}
-	return n, l.tx.kv.Put(place(list, n), place(nil, number))
+	last++
+	if l.last != nil {
+		l.last[string(list)] = last
+	}
+	return last, l.tx.kv.Put(place(list, last), place(nil, number))
+}
+
+// lastOf is the number of a list's last entry. A list whose entries were all
+// pruned goes on where it ended.
+func (r Reader) lastOf(list []byte) (uint64, error) {
+	last, err := lastNumber(r.kv, list)
+	if err != nil || last > 0 {
+		return last, err
+	}
+	b, err := r.kv.Get(key(tagActivityLast, list))
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil || len(b) != 8 {
+		return 0, corruptUnless(err, "the end of an activity list")
+	}
+	return binary.BigEndian.Uint64(b), nil
+}
+
+func corruptUnless(err error, what string) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s has an unknown form", kv.ErrCorrupt, what)
 }
 
 // place is a new key: list, then n.
@@ -126,15 +153,27 @@ func (r Reader) activityBetween(list []byte, first, last uint64, limit, offset i
 	}
 	all := make([]Activity, 0, min(limit, total-offset))
 	err := r.kv.Scan(page, func(_, number []byte) error {
-		b, err := r.kv.Get(key(tagActivity, number))
-		if err != nil {
-			return fmt.Errorf("%w: the audit log lacks a record that a list names", kv.ErrCorrupt)
-		}
-		a, err := activities.decode(b)
+		a, err := r.listed(number)
 		all = append(all, a)
 		return err
 	})
 	return all, total, err
+}
+
+// listed is the record that an entry of a list names.
+func (r Reader) listed(number []byte) (Activity, error) {
+	b, err := r.kv.Get(key(tagActivity, number))
+	if isNotFound(err) {
+		return Activity{}, fmt.Errorf("%w: the audit log lacks a record that a list names", kv.ErrCorrupt)
+	}
+	if err != nil {
+		return Activity{}, err
+	}
+	row, err := parseRow(b)
+	if err != nil {
+		return Activity{}, err
+	}
+	return row.Activity()
 }
 
 // EachActivityIn calls fn for a vault's records, newest first, until fn says stop.
@@ -142,10 +181,45 @@ func (r Reader) EachActivityIn(vault ID, fn func(Activity) error) error {
 	span := kv.Prefix(key(tagActivityVault, vault))
 	span.Reverse = true
 	return r.kv.Scan(span, func(_, number []byte) error {
-		a, err := activities.get(r.kv, number)
+		a, err := r.listed(number)
 		if err != nil {
 			return err
 		}
 		return fn(a)
+	})
+}
+
+// VaultSpan says which records a vault's list names: those behind before, up to
+// last.
+func (r Reader) VaultSpan(vault ID) (before, last uint64, err error) {
+	list := key(tagActivityVault, vault)
+	if last, err = r.lastOf(list); err != nil {
+		return 0, 0, err
+	}
+	first, err := firstNumber(r.kv, list)
+	if err != nil || first == 0 {
+		return last, last, err
+	}
+	return first - 1, last, nil
+}
+
+// ScanActivityIn calls fn for the rows of a vault that stand in its list behind
+// after and up to last, in order, with the place in the list. A row that is gone
+// is passed over.
+func (r Reader) ScanActivityIn(vault ID, after, last uint64, fn func(at uint64, row Row) error) error {
+	list := key(tagActivityVault, vault)
+	span := kv.Range{Start: place(list, after+1), End: place(list, last+1)}
+	return r.kv.Scan(span, func(k, number []byte) error {
+		if len(number) != 8 {
+			return fmt.Errorf("%w: a list of activity names no record", kv.ErrCorrupt)
+		}
+		row, err := r.ActivityRow(binary.BigEndian.Uint64(number))
+		if isNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fn(binary.BigEndian.Uint64(k[len(k)-8:]), row)
 	})
 }

@@ -186,28 +186,78 @@ func (c *check) versions(vault, secret, last ID, number uint32) error {
 	return nil
 }
 
+// activity holds the log against itself, as far as that goes without keys:
+// numbers, links, lists and end must agree. Whether they are genuine is for
+// verifying the log, which takes keys.
 func (c *check) activity() error {
-	last := uint64(0)
-	return c.kv.Scan(kv.Prefix(key(tagActivity)), func(k, b []byte) error {
-		number := binary.BigEndian.Uint64(k[1:])
-		if last != 0 && number != last+1 {
-			if err := c.fault("the audit log jumps from record %d to %d", last, number); err != nil {
-				return err
-			}
+	base, err := c.ActivityBase()
+	if isNotFound(err) {
+		_, err := c.Instance()
+		if isNotFound(err) {
+			return nil // not set up yet
 		}
-		last = number
-		a, err := activities.decode(b)
+		return c.fault("the audit log has no beginning")
+	}
+	if err != nil {
+		return err
+	}
+	number, link := base.Number, base.Link
+	err = c.kv.Scan(kv.Prefix(key(tagActivity)), func(k, b []byte) error {
+		row, err := parseRow(b)
 		if err != nil {
 			return err
 		}
-		if a.listedOfActor() {
-			if err := c.want(key(tagActivityActor, a.Actor, a.ActorNumber), k[1:], "record %d is not in its actor's list", number); err != nil {
-				return err
-			}
+		row.Number = binary.BigEndian.Uint64(k[1:])
+		if err := c.row(row, number, link); err != nil {
+			return err
 		}
-		if a.Vault.IsZero() {
-			return nil
-		}
-		return c.want(key(tagActivityVault, a.Vault, a.VaultNumber), k[1:], "record %d is not in its vault's list", number)
+		number, link = row.Number, row.Link
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	end, err := c.LogEnd()
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if end.Number != number || end.Link != link {
+		return c.fault("the audit log ends with record %d and should end with %d", number, end.Number)
+	}
+	return nil
+}
+
+// row checks a record behind the one with this number and link.
+func (c *check) row(row Row, number uint64, link Link) error {
+	if row.Number != number+1 {
+		if err := c.fault("the audit log jumps from record %d to %d", number, row.Number); err != nil {
+			return err
+		}
+	} else if row.Prev != link {
+		if err := c.fault("record %d of the audit log does not follow the one before it", row.Number); err != nil {
+			return err
+		}
+	}
+	a, err := row.Activity()
+	if err != nil {
+		return err
+	}
+	if a.Number != row.Number {
+		if err := c.fault("record %d of the audit log stands in place %d", a.Number, row.Number); err != nil {
+			return err
+		}
+	}
+	actor, vault, err := c.Listed(a)
+	if err != nil {
+		return err
+	}
+	if !actor {
+		if err := c.fault("record %d is not in its actor's list", a.Number); err != nil {
+			return err
+		}
+	}
+	if !vault {
+		return c.fault("record %d is not in its vault's list", a.Number)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -64,7 +65,8 @@ func writeSamples(tx Tx) error {
 	repo := LocalRepo{OwnerKind: OwnerUser, Owner: 1, Name: "Api", Public: true, Created: 5}
 	for _, write := range []func() error{
 		func() error {
-			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", RootKey: []byte("r"), SystemKey: []byte("s")})
+			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", RootKey: []byte("r"), SystemKey: []byte("s"),
+				AuditChain: []byte("c"), AuditNotary: []byte("n")})
 		},
 		func() error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
@@ -80,13 +82,23 @@ func writeSamples(tx Tx) error {
 		func() error { return tx.AddRevision(&envs[0], Revision{At: 5, By: id(3), Keys: []string{"A1"}}) },
 		func() error { return tx.PutEnvironment(envs[0]) },
 		func() error {
-			return tx.AddActivity(Activity{ID: id(5), Action: "secrets_pulled", At: 5, Actor: id(3), ActorName: "Ann", Vault: id(1),
+			base := Checkpoint{Number: 7, Link: Link{7}, At: 5, Base: 7, Signature: []byte("signature")}
+			return errors.Join(tx.BeginActivity(testChain{}, base), tx.putEnd(testChain{}, LogEnd{Number: 7, Link: Link{7}}))
+		},
+		func() error {
+			_, err := tx.AddActivity(testChain{}, Activity{ID: id(5), Action: "secrets_pulled", At: 5, Actor: id(3), ActorName: "Ann", Vault: id(1),
 				Repository: "Ann/Repo1", Platform: "cli", Metadata: map[string]any{"secretCount": 2, "secretKeys": []string{"A0", "A1"}, "at": nil},
 				IP: "127.0.0.1", UserAgent: "coffer/1"})
+			return err
 		},
 		func() error {
 			return tx.PutJobRun(JobRun{Name: "trash", Started: 5, Ended: 6, Removed: 7, Error: "full"})
 		},
+		func() error {
+			return tx.AddCheckpoint(Checkpoint{Number: 8, Link: Link{8}, At: 6, Base: 7, Signature: []byte("signature")})
+		},
+		func() error { return tx.kv.Put(key(tagActivityLast, key(tagActivityVault, id(9))), place(nil, 12)) },
+		func() error { return tx.PutCursor("file:/log", Cursor{Number: 8, Link: Link{8}}) },
 		func() error { return tx.AddLocalUser(&user) },
 		func() error { return tx.AddLocalOrg(&org) },
 		func() error { return tx.AddLocalRepo(&repo) },
@@ -123,6 +135,10 @@ func FuzzRecords(f *testing.F) {
 		_, _ = environments.decode(b)
 		_, _ = secrets.decode(b)
 		_, _ = activities.decode(b)
+		if row, err := parseRow(b); err == nil {
+			_, _ = row.Activity()
+		}
+		_, _ = checkpoints.decode(b)
 		_, _ = apiKeys.decode(b)
 		_, _ = instances.decode(b)
 	})

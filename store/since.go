@@ -35,6 +35,6 @@ func (r Reader) activityTime(list []byte, n uint64) (Millis, error) {
 	if err != nil {
 		return 0, err
 	}
-	a, err := activities.get(r.kv, number)
+	a, err := r.listed(number)
 	return a.At, err
 }

@@ -227,12 +227,10 @@ func TestNothingOfADeletedVaultStays(t *testing.T) {
 }
 
 func TestActivityPagesAreExactToTheLast(t *testing.T) {
-	s := openStore(t)
+	s := openLog(t, openDB(t))
 	const mine, all = 57, 114
 	for i := range all {
-		must(t, s.Update(ctx, func(tx Tx) error {
-			return tx.AddActivity(Activity{ID: id(byte(i)), Action: fmt.Sprint(i), Actor: id(byte(i % 2)), Vault: id(9)})
-		}))
+		appendTo(t, s, Activity{ID: id(byte(i)), Action: fmt.Sprint(i), Actor: id(byte(i % 2)), Vault: id(9)})
 	}
 	must(t, s.Check(ctx))
 	must(t, s.View(ctx, func(r Reader) error {

@@ -39,9 +39,14 @@ const (
 	tagOrg            = 0x2d // forge 0x00 account → Org
 	tagSession        = 0x2e // session → Session
 	tagSessionUser    = 0x2f // user session → nothing
-	tagActivity       = 0x30 // number → Activity
-	tagActivityActor  = 0x31 // user number-of-this-user → number
-	tagActivityVault  = 0x32 // vault number-of-this-vault → number
+	tagActivity       = 0x30 // number → Activity, framed
+	tagActivityEnd    = 0x31 // → LogEnd, framed; right behind the records, to lie in the page that an append writes anyway
+	tagActivityActor  = 0x32 // user number-of-this-user → number
+	tagActivityVault  = 0x33 // vault number-of-this-vault → number
+	tagActivityLast   = 0x34 // list without its number → number of its last entry, when all were pruned
+	tagActivityBase   = 0x35 // → Checkpoint
+	tagCheckpoint     = 0x36 // number → Checkpoint
+	tagActivityCursor = 0x37 // where records are streamed to → Cursor
 	tagLocalName      = 0x40 // lower-case name → kind and id
 	tagLocalUser      = 0x41 // user → LocalUser
 	tagLocalOrg       = 0x42 // org → LocalOrg

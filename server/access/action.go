@@ -49,6 +49,7 @@ const (
 	UserUsage
 	ActivityList
 	VaultActivity
+	VaultActivityExport
 
 	ConnectionList
 	ConnectionAuthorize
@@ -112,6 +113,8 @@ const (
 	SystemSeal
 	JobList
 	JobRun
+	AuditExport
+	AuditVerify
 
 	actionEnd
 )

@@ -60,6 +60,8 @@ var rows = [actionEnd]Row{
 	ActivityList:  {Name: "activity_list", Scopes: scopeR, Kinds: Any},
 	VaultActivity: {Name: "vault_activity", Scopes: scopeR, Kinds: Any, Role: Admin},
 
+	VaultActivityExport: {Name: "vault_activity_export", Scopes: scopeR, Kinds: Any, Role: Admin},
+
 	ConnectionList:      {Name: "connection_list", Scopes: scopeR, Kinds: Any},
 	ConnectionAuthorize: {Name: "connection_authorize", Scopes: scopeW, Kinds: Any},
 	ConnectionTicket:    {Name: "connection_ticket", Scopes: scopeW, Kinds: Any},
@@ -122,4 +124,6 @@ var rows = [actionEnd]Row{
 	SystemSeal:     {Name: "system_seal", Kinds: Operator},
 	JobList:        {Name: "job_list", Kinds: Operator},
 	JobRun:         {Name: "job_run", Kinds: Operator},
+	AuditExport:    {Name: "audit_export", Kinds: Operator},
+	AuditVerify:    {Name: "audit_verify", Kinds: Operator},
 }

@@ -29,6 +29,7 @@ type Status struct {
 	Version     string         `json:"version"`
 	Methods     []UnsealMethod `json:"methods"`
 	LastError   string         `json:"lastError,omitempty"` // why the last unsealing failed
+	AuditKey    string         `json:"auditKey,omitempty"`  // public key that the audit log is signed with; known while unsealed
 }
 
 // UnsealMethod is one way to get the master key at start.

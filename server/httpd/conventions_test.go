@@ -48,7 +48,11 @@ func TestEveryRouteLooksAtTheBodyThenTheCredentialThenItsScope(t *testing.T) {
 	for _, r := range gatedRoutes() {
 		t.Run(r.method+" "+r.path, func(t *testing.T) {
 			big := strings.Repeat(" ", api.MaxBody+1)
-			expectStatus(t, call(testFace(&doorman{}), r.method, r.address(), big, "Authorization", ""), 413)
+			tooBig := 413
+			if r.action == access.AuditVerify {
+				tooBig = 401 // takes files of any size, so it looks at the credential first
+			}
+			expectStatus(t, call(testFace(&doorman{}), r.method, r.address(), big, "Authorization", ""), tooBig)
 
 			w := call(testFace(&doorman{}), r.method, r.address(), "{", "Authorization", "")
 			expectStatus(t, w, 401)

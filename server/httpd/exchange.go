@@ -43,7 +43,7 @@ var (
 // handle makes a handler for gin: everything that happens around a route's run.
 func (f *face) handle(r route) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		ctx, cancel := context.WithTimeout(c.Request.Context(), f.patience)
+		ctx, cancel := f.limit(c.Request.Context(), r)
 		defer cancel()
 		x := &exchange{face: f, c: c, w: c.Writer, r: c.Request, ctx: ctx, route: &r, start: time.Now()}
 		x.id = requestID(x.r.Header["X-Request-Id"])
@@ -55,6 +55,14 @@ func (f *face) handle(r route) gin.HandlerFunc {
 			x.fail(err)
 		}
 	}
+}
+
+// limit is how long a request may take.
+func (f *face) limit(parent context.Context, r route) (context.Context, context.CancelFunc) {
+	if lasting[r.action] {
+		return f.untilStopping(parent)
+	}
+	return context.WithTimeout(parent, f.patience)
 }
 
 func (x *exchange) enter() {

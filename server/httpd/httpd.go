@@ -41,6 +41,10 @@ type Config struct {
 	Version        string       // shown by health and status
 	Log            *slog.Logger // default: none
 	Now            func() time.Time
+
+	// Stopping is closed when the server stops: requests without a time limit
+	// end then. Nil is never.
+	Stopping <-chan struct{}
 }
 
 // New is the face that clients see.

@@ -43,6 +43,7 @@ func routes() []route {
 		{remove, vault, access.VaultDelete, inGeneral, nothing((*door).DeleteVault)},
 		{get, vault + "/collaborators", access.CollaboratorList, inGeneral, answer((*door).Collaborators)},
 		{get, vault + "/activity", access.VaultActivity, inGeneral, page((*door).VaultActivity)},
+		{get, vault + "/activity/export", access.VaultActivityExport, inGeneral, download("vault-activity.jsonl", (*door).ExportVaultActivity)},
 
 		{get, vault + "/secrets", access.SecretList, inGeneral, page((*door).Secrets)},
 		{post, vault + "/secrets", access.SecretCreate, inGeneral, answer((*door).SetSecret)},
@@ -100,6 +101,8 @@ func routes() []route {
 		{post, "/v1/operator/tokens", access.TokenIssue, inGeneral, answer((*door).IssueToken)},
 		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
 		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
+		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
+		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}
 	return append(gated, open...)
 }
@@ -117,6 +120,13 @@ var open = []route{
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},
 	{method: post, path: "/v1/sys/init", bucket: exempt, run: initialize},
 	{method: post, path: "/v1/sys/unseal", bucket: exempt, run: unseal},
+}
+
+// lasting are the actions without a time limit: they go on as long as they move.
+var lasting = map[access.Action]bool{
+	access.VaultActivityExport: true,
+	access.AuditExport:         true,
+	access.AuditVerify:         true,
 }
 
 func seal(w *door, ctx context.Context, who warden.Caller, _ api.Empty) error {

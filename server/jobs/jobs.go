@@ -30,6 +30,7 @@ func Table(w *warden.Warden) []Job {
 	return []Job{
 		{"trash", time.Hour, w.ExpireTrash},
 		{"versions", 24 * time.Hour, w.ExpireVersions},
+		{"activity", 24 * time.Hour, w.ExpireActivity},
 		{"sessions", time.Hour, w.ExpireSessions},
 		{"keys", 24 * time.Hour, w.ExpireKeys},
 	}

@@ -41,11 +41,27 @@ func (j *journal) note(action string, meta map[string]any) {
 	j.notes = append(j.notes, a)
 }
 
-func addNotes(tx store.Tx, notes []store.Activity, ids *store.IDs) error {
-	for i := range notes {
-		notes[i].ID = ids.Next()
+// append runs work in a transaction, and appends to the log what it noted: both
+// become durable together or not at all. It takes a keyring, which its caller
+// holds: who has none cannot append.
+func (w *Warden) append(ctx context.Context, keys *keyring, ids *store.IDs, work func(store.Tx) ([]store.Activity, error)) error {
+	var last uint64
+	err := w.store.Update(ctx, func(tx store.Tx) error {
+		ids.Rewind()
+		notes, err := work(tx)
+		if err != nil || len(notes) == 0 {
+			return err
+		}
+		for i := range notes {
+			notes[i].ID = ids.Next()
+		}
+		last, err = tx.AddActivity(keys.audit.chain, notes...)
+		return err
+	})
+	if err == nil && last != 0 {
+		w.notary.appended(last)
 	}
-	return tx.AddActivity(notes...)
+	return err
 }
 
 // write makes records durable.
@@ -53,19 +69,29 @@ func (w *Warden) write(ctx context.Context, notes []store.Activity) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	ids := store.NewIDs(w.now())
-	return w.store.Update(ctx, func(tx store.Tx) error {
-		ids.Rewind()
-		return addNotes(tx, notes, ids)
-	})
+	keys, err := w.holdKeys()
+	if err != nil {
+		return err
+	}
+	defer keys.users.RUnlock()
+	return w.writeWith(ctx, keys, notes)
+}
+
+func (w *Warden) writeWith(ctx context.Context, keys *keyring, notes []store.Activity) error {
+	return w.append(ctx, keys, store.NewIDs(w.now()), func(store.Tx) ([]store.Activity, error) { return notes, nil })
 }
 
 // record makes the records of a read durable, at once or with the next batch.
-func (w *Warden) record(ctx context.Context, notes []store.Activity) error {
-	if !w.c.BatchReads || len(notes) == 0 {
-		return w.write(ctx, notes)
+// Its caller holds the keys.
+func (w *Warden) record(ctx context.Context, keys *keyring, notes []store.Activity) error {
+	switch {
+	case len(notes) == 0:
+		return nil
+	case w.c.BatchReads:
+		return w.batch.add(ctx, keys, notes)
+	default:
+		return w.writeWith(ctx, keys, notes)
 	}
-	return w.batch.add(ctx, notes)
 }
 
 // batchEvery is how long a record of a read may wait when reads are batched;
@@ -78,18 +104,28 @@ const (
 // batch gathers the records of reads and writes them together.
 type batch struct {
 	w     *Warden
-	queue chan store.Activity
+	queue chan waiting
+}
+
+// waiting is a record that is not written yet. It keeps its keyring from being
+// wiped: sealing waits for it.
+type waiting struct {
+	note store.Activity
+	keys *keyring
 }
 
 func newBatch(w *Warden) *batch {
-	return &batch{w: w, queue: make(chan store.Activity, batchMost)}
+	return &batch{w: w, queue: make(chan waiting, batchMost)}
 }
 
-func (b *batch) add(ctx context.Context, notes []store.Activity) error {
+// add queues records of somebody who holds the keys.
+func (b *batch) add(ctx context.Context, keys *keyring, notes []store.Activity) error {
 	for _, a := range notes {
+		keys.waiting.Add(1)
 		select {
-		case b.queue <- a:
+		case b.queue <- waiting{a, keys}:
 		case <-ctx.Done():
+			keys.waiting.Done()
 			return ctx.Err()
 		}
 	}
@@ -117,12 +153,24 @@ func (b *batch) run(ctx context.Context) {
 	}
 }
 
-func (b *batch) flush(ctx context.Context, first store.Activity) {
-	notes := []store.Activity{first}
-	for len(b.queue) > 0 && len(notes) < batchMost {
-		notes = append(notes, <-b.queue)
+// flush writes what waits. Records of two keyrings, when the instance was sealed
+// and unsealed between them, go one after the other.
+func (b *batch) flush(ctx context.Context, first waiting) {
+	keys, notes := first.keys, []store.Activity{first.note}
+	for n := len(b.queue); n > 0 && len(notes) < batchMost; n-- {
+		next := <-b.queue
+		if next.keys != keys {
+			b.write(ctx, keys, notes)
+			keys, notes = next.keys, nil
+		}
+		notes = append(notes, next.note)
 	}
-	if err := b.w.write(ctx, notes); err != nil {
+	b.write(ctx, keys, notes)
+}
+
+func (b *batch) write(ctx context.Context, keys *keyring, notes []store.Activity) {
+	defer keys.waiting.Add(-len(notes))
+	if err := b.w.writeWith(ctx, keys, notes); err != nil {
 		b.w.log.Error("records of reads could not be written", "records", len(notes), "error", err)
 	}
 }

@@ -154,7 +154,7 @@ func (w *Warden) readThen(ctx context.Context, who Caller, act access.Action, re
 		err = then(v)
 	}
 	if err == nil {
-		err = w.record(ctx, v.notes)
+		err = w.record(ctx, p.keys, v.notes)
 	}
 	return w.settle(ctx, who, act, p.vault, err)
 }
@@ -169,20 +169,16 @@ func (w *Warden) change(ctx context.Context, who Caller, act access.Action, repo
 	defer p.leave()
 	now := w.now()
 	ids := store.NewIDs(now)
-	err = w.store.Update(ctx, func(tx store.Tx) error {
-		ids.Rewind()
+	err = w.append(ctx, p.keys, ids, func(tx store.Tx) ([]store.Activity, error) {
 		v, err := p.visit(tx.Reader, now)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		v.tx, v.ids = tx, ids
 		if err := work(v); err != nil {
-			return err
+			return nil, err
 		}
-		if err := v.withinPlan(); err != nil {
-			return err
-		}
-		return addNotes(tx, v.notes, ids)
+		return v.notes, v.withinPlan()
 	})
 	return w.settle(ctx, who, act, p.vault, err)
 }
@@ -200,15 +196,17 @@ func (w *Warden) changeSelf(ctx context.Context, who Caller, act access.Action, 
 	if err := admit(who, act); err != nil {
 		return w.settle(ctx, who, act, store.Vault{}, err)
 	}
+	keys, err := w.holdKeys()
+	if err != nil {
+		return err
+	}
+	defer keys.users.RUnlock()
 	now := w.now()
 	ids := store.NewIDs(now)
-	err := w.store.Update(ctx, func(tx store.Tx) error {
-		ids.Rewind()
+	err = w.append(ctx, keys, ids, func(tx store.Tx) ([]store.Activity, error) {
 		j := &journal{w: w, who: who, now: now, ids: ids}
-		if err := work(tx, j); err != nil {
-			return err
-		}
-		return addNotes(tx, j.notes, ids)
+		err := work(tx, j)
+		return j.notes, err
 	})
 	return w.settle(ctx, who, act, store.Vault{}, err)
 }

@@ -14,11 +14,13 @@ import (
 // keyring holds the opened keys of an unsealed instance. Whoever uses one of
 // its keys holds users for reading, so that sealing waits for calls under way.
 type keyring struct {
-	users  sync.RWMutex
-	root   *crypto.Root
-	system *crypto.DataKey
-	tags   [32]byte // key of entity tags
-	tokens *crypto.Signer
+	users   sync.RWMutex
+	waiting sync.WaitGroup // for records of reads that are not written yet
+	root    *crypto.Root
+	system  *crypto.DataKey
+	audit   auditKeys
+	tags    [32]byte // key of entity tags
+	tokens  *crypto.Signer
 
 	mu   sync.RWMutex
 	data map[dataKeyID]*crypto.DataKey
@@ -39,13 +41,17 @@ func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the system key: %w", err)
 	}
+	audit, err := openAuditKeys(system, i)
+	if err != nil {
+		return nil, err
+	}
 	secret, err := system.Open(nil, i.TokenKey, tokenKeyContext)
 	if err != nil {
 		return nil, fmt.Errorf("open the key of service tokens: %w", err)
 	}
 	tokens, err := crypto.NewSigner("coffer-"+i.ID.String()[:8], secret)
 	return &keyring{
-		root: root, system: system, tags: root.Subkey("entity tags"), tokens: tokens,
+		root: root, system: system, audit: audit, tags: root.Subkey("entity tags"), tokens: tokens,
 		data: make(map[dataKeyID]*crypto.DataKey),
 	}, err
 }
@@ -102,16 +108,29 @@ func (k *keyring) forget(vault store.ID) {
 	}
 }
 
-// destroy waits for calls under way and wipes all keys.
-func (k *keyring) destroy() {
+// retire waits for calls under way and for the records that they left behind.
+// The keyring must be out of everybody's reach before; wipe must follow.
+func (k *keyring) retire() {
 	k.users.Lock()
-	defer k.users.Unlock()
+	k.waiting.Wait()
+}
+
+// wipe ends the use of all keys of a retired keyring.
+func (k *keyring) wipe() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, open := range k.data {
 		open.Destroy()
 	}
 	clear(k.data)
+	k.audit.destroy()
 	k.system.Destroy()
 	k.root.Destroy()
+	k.users.Unlock()
+}
+
+// destroy takes the keys away from calls to come.
+func (k *keyring) destroy() {
+	k.retire()
+	k.wipe()
 }

@@ -37,15 +37,11 @@ func (w *Warden) step(ctx context.Context, work func(store.Tx, *journal) (int, e
 	defer keys.users.RUnlock()
 	now := w.now()
 	ids := store.NewIDs(now)
-	err = w.store.Update(ctx, func(tx store.Tx) error {
-		ids.Rewind()
+	err = w.append(ctx, keys, ids, func(tx store.Tx) ([]store.Activity, error) {
 		j := &journal{w: w, now: now, ids: ids}
 		n, err := work(tx, j)
 		removed = n
-		if err != nil {
-			return err
-		}
-		return addNotes(tx, j.notes, ids)
+		return j.notes, err
 	})
 	if err != nil {
 		return 0, err
@@ -116,6 +112,15 @@ func (w *Warden) ExpireKeys(ctx context.Context) (int, error) {
 		}
 		return true, errors.Join(err, tx.DeleteAPIKey(k))
 	})
+}
+
+// ExpireActivity removes the activity that is not kept any longer.
+func (w *Warden) ExpireActivity(ctx context.Context) (int, error) {
+	before, ends := w.ActivityBefore()
+	if !ends {
+		return 0, nil
+	}
+	return w.PruneActivity(ctx, before)
 }
 
 // ActivityBefore is the instant before which activity is not kept any longer, or

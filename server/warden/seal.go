@@ -91,13 +91,13 @@ func (w *Warden) errSealed() *api.Error {
 	return e
 }
 
-// holdKeys is the keyring, held for use; the caller releases its users lock.
+// holdKeys is the keyring, held for use; the caller releases its users lock. Who
+// holds it already may hold it again: it never waits, and sealing comes first.
 func (w *Warden) holdKeys() (*keyring, error) {
 	k := w.keys.Load()
-	if k == nil {
+	if k == nil || !k.users.TryRLock() {
 		return nil, w.errSealed()
 	}
-	k.users.RLock()
 	if w.keys.Load() != k {
 		k.users.RUnlock()
 		return nil, w.errSealed()
@@ -122,6 +122,10 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 		s.LastError = w.start.lastError
 		w.start.mu.Unlock()
 	}
+	_ = w.withKeys(func(k *keyring) error {
+		s.AuditKey = k.audit.notary.PublicKey()
+		return nil
+	})
 	methods, err := w.methods(ctx)
 	for _, m := range methods {
 		s.Methods = append(s.Methods, api.UnsealMethod{

@@ -77,7 +77,7 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, instance, err := newInstance(master, ids, now)
+	keys, instance, base, err := newInstance(master, ids, now)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 			return errors.Join(err, errInitialized())
 		}
 		return errors.Join(tx.PutInstance(instance), tx.PutMethod(first), tx.PutMethod(method),
-			w.addOperator(tx, admin, account, now))
+			tx.BeginActivity(keys.audit.chain, base), w.addOperator(tx, admin, account, now))
 	})
 	if err != nil {
 		keys.destroy()
@@ -164,27 +164,35 @@ func recoveryMethod(m *crypto.Master, ids *store.IDs, now time.Time) (*crypto.Id
 	}, err
 }
 
-func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, store.Instance, error) {
+// newInstance makes the keys of a fresh instance, and the beginning of its log.
+func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, store.Instance, store.Checkpoint, error) {
+	i := store.Instance{
+		ID: ids.Next(), Schema: store.Schema, Created: store.At(now), Fingerprint: m.Fingerprint(),
+	}
 	root, rootFile, err := crypto.NewRoot(m)
 	if err != nil {
-		return nil, store.Instance{}, err
-	}
-	i := store.Instance{
-		ID: ids.Next(), Schema: store.Schema, Created: store.At(now),
-		Fingerprint: m.Fingerprint(), RootKey: rootFile,
+		return nil, i, store.Checkpoint{}, err
 	}
 	system, systemFile, err := root.NewDataKey(systemKey)
 	if err != nil {
 		root.Destroy()
-		return nil, i, err
+		return nil, i, store.Checkpoint{}, err
 	}
-	i.SystemKey = systemFile
+	defer system.Destroy()
+	i.RootKey, i.SystemKey = rootFile, systemFile
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails since Go 1.24
 	i.TokenKey = system.Seal(nil, secret[:], tokenKeyContext)
-	system.Destroy()
+	base, err := newAuditKeys(system, &i, now)
+	if err != nil {
+		root.Destroy()
+		return nil, i, base, err
+	}
 	keys, err := newKeyring(root, i)
-	return keys, i, err
+	if err != nil {
+		root.Destroy()
+	}
+	return keys, i, base, err
 }
 
 // newOperator hashes the first user's password, before any transaction.

@@ -63,6 +63,10 @@ type Config struct {
 	VersionRetention billing.Retention // of replaced values
 	AuditRetention   billing.Retention
 
+	// TestOnlyCheckpoints is how many records lie between two signed checkpoints
+	// of the audit log; 0 means 1,000.
+	TestOnlyCheckpoints uint64
+
 	// Status is the wire's number for a code, which the audit log shows.
 	Status func(api.Code) int
 }
@@ -78,6 +82,7 @@ type Warden struct {
 	roles   *roleCache
 	uses    *keyUses
 	batch   *batch
+	notary  *notary
 	ready   readiness
 	sealing sync.Mutex // one initialisation, unsealing or sealing at a time
 	start   startState
@@ -109,16 +114,21 @@ func New(c Config) *Warden {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)
+	w.notary = newNotary(w)
 	w.workers.Go(func() { w.batch.run(ctx) })
+	w.workers.Go(func() { w.notary.run(ctx) })
 	w.workers.Go(func() { w.flushUses(ctx) })
 	return w
 }
 
 // Close finishes what is under way and takes the keys out of memory.
 func (w *Warden) Close() error {
+	w.sealing.Lock()
+	defer w.sealing.Unlock()
+	// The keys go first: what waits to be recorded needs them and the workers.
+	w.dropKeys()
 	w.closing()
 	w.workers.Wait()
-	w.dropKeys()
 	return nil
 }
 

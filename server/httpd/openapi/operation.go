@@ -66,6 +66,9 @@ func (b *builder) expand(op *operation, tag string) *operation {
 	if op.Scope != nil {
 		errors = slices.Concat(errors, b.base.Shared.Errors)
 	}
+	if op.RequestBody != nil { // a body that is no object of ours is read as it comes, whatever its size
+		errors = slices.DeleteFunc(errors, func(slug string) bool { return slug == "payload-too-large" })
+	}
 	b.addHeaders(&out, slices.Contains(errors, "rate-limited"))
 	b.errors(out.Responses, errors)
 	out.secure()

@@ -80,7 +80,7 @@ func (d *document) checkContent(x *exchange, at string) []string {
 		return []string{fmt.Sprintf("Content-Type %q is not described", x.res.Header.Get("Content-Type"))}
 	}
 	ptr := at + pointer("content", media, "schema")
-	if !strings.HasSuffix(media, "json") {
+	if !strings.HasSuffix(media, "/json") && !strings.HasSuffix(media, "+json") {
 		return d.validateText(ptr, string(x.content))
 	}
 	return d.validate(ptr, x.content)

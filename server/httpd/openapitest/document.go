@@ -90,7 +90,8 @@ func (d *document) operation(where, method string, op object) *operation {
 	for i := range own {
 		out.params = append(out.params, d.follow(at+pointer("parameters", fmt.Sprint(i))))
 	}
-	if body, ok := op["requestBody"].(object); ok {
+	body, _ := op["requestBody"].(object)
+	if content, _ := body["content"].(object); content["application/json"] != nil {
 		out.body = at + pointer("requestBody", "content", "application/json", "schema")
 		out.needBody, _ = body["required"].(bool)
 	}

@@ -69,6 +69,8 @@ func (w *world) succeed() {
 
 	w.operator("GET /v1/operator/jobs", "", 200)
 	w.operator("POST /v1/operator/jobs/trash/run", "", 200)
+	w.operator("GET /v1/operator/audit/export", "", 200)
+	w.operator("POST /v1/operator/audit/verify", "", 200)
 	w.as("figures", "GET /metrics", "", 200)
 	w.as("", "GET /metrics", "", 401)
 
@@ -78,6 +80,7 @@ func (w *world) succeed() {
 	w.ask("GET {V}", "", 200)
 	w.ask("HEAD {V}", "", 200)
 	w.ask("GET {V}/collaborators", "", 200)
+	w.ask("GET {V}/activity/export", "", 200)
 	w.secrets()
 	w.environments()
 	w.permissions()
