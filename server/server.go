@@ -21,6 +21,7 @@ import (
 	"coffer/server/httpd"
 	"coffer/server/jobs"
 	"coffer/server/metrics"
+	"coffer/server/stream"
 	"coffer/server/warden"
 	"coffer/store"
 	"coffer/store/kv"
@@ -89,6 +90,10 @@ func New(cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
+	target, err := openStream(s.c.Audit.Stream)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.c.Data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
@@ -106,6 +111,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
 		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
+		Stream: target, StreamName: s.c.Audit.Stream,
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{
@@ -127,6 +133,18 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 
 // ErrLocked means that another process works on the data.
 var ErrLocked = kv.ErrLocked
+
+// openStream is where records go too, nil for nowhere.
+func openStream(config string) (stream.Target, error) {
+	if config == "" {
+		return nil, nil
+	}
+	target, err := stream.Open(config)
+	if err != nil {
+		return nil, fmt.Errorf("audit.stream: %w", err)
+	}
+	return target, nil
+}
 
 func openData(ctx context.Context, c Config) (*bolt.DB, *store.Store, error) {
 	db, err := bolt.Open(filepath.Join(c.Data, DataFile), bolt.Options{MaxSize: c.Store.MaxSize})

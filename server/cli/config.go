@@ -30,8 +30,9 @@ type settings struct {
 	KeyFile         string         `key:"unseal.key_file" flag:"key-file" help:"unseal with this key file"`
 	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
 	Passphrase      string         `key:"unseal.passphrase" only:"env"`
-	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 22: memory doubles with each step, 256 MiB at 18"`
+	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 20: memory doubles with each step, 256 MiB at 18"`
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
+	Stream          string         `key:"audit.stream" help:"where new records of the activity log go too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601"`
 	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
 	Plan            string         `key:"plans.default" default:"team" oneof:"free,pro,startup,team,enterprise" help:"plan of everybody while billing is off"`
 	UpgradeURL      string         `key:"plans.upgrade_url" help:"where a higher plan is had (default: the page of the error)"`
@@ -62,7 +63,7 @@ func (s settings) config() server.Config {
 		Unseal: server.UnsealConfig{
 			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
 		},
-		Audit: server.AuditConfig{Reads: s.Reads},
+		Audit: server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
 		Push:  server.PushConfig{AdditiveClients: s.AdditiveClients},
 		Plans: server.PlansConfig{Default: s.Plan, UpgradeURL: s.UpgradeURL, Limits: s.PlanLimits},
 		Limits: server.LimitsConfig{
