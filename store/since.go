@@ -36,5 +36,8 @@ func (r Reader) activityTime(list []byte, n uint64) (Millis, error) {
 		return 0, err
 	}
 	a, err := r.listed(number)
+	if errors.Is(err, errPruned) {
+		return 0, nil
+	}
 	return a.At, err
 }

@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -15,26 +15,22 @@ import (
 )
 
 func newAudit(a *app) *cobra.Command {
-	cmd := group("audit", "Verify and export the audit log")
-	cmd.Long = `The audit log holds who did what. Each record vouches for the one before it
-under a key that only the unsealed server has, and signed statements say where
-the log begins and ends.`
-	cmd.AddCommand(newAuditVerify(a), newAuditExport(a))
-	return cmd
+	return group("audit", "Prove and export the audit log", newAuditVerify(a), newAuditExport(a))
 }
 
 func newAuditVerify(a *app) *cobra.Command {
 	return operatorFlags(&cobra.Command{
 		Use:   "verify [FILE]",
-		Short: "Verify the audit log, or a file that it was exported or streamed to",
-		Long: `Verify the audit log, or a file that it was exported or streamed to; - is
-standard input. Two verdicts are given:
+		Short: "Prove that nobody tampered with the audit log, or with a file made of it",
+		Long: `Prove that nobody tampered with the audit log, or with a file that it was
+exported or streamed to; - is standard input. It asks the running server, else
+it opens the data itself.
 
-  intact    every record that is there is as it was written, in its place
-  complete  none is missing between its signed beginning and its end
+There are two verdicts. Intact: every record that is there is authentic and in
+its place. Complete: none is missing between the signed beginning and the end.
+What speaks against one is named with its place.
 
-and with each that fails, the first place that speaks against it. Exits with 1
-unless both hold.`,
+Exit codes: 0 intact and complete, 1 not.`,
 		Example: `  coffer audit verify
   coffer audit verify audit.jsonl`,
 		Args: args(0, 1),
@@ -49,119 +45,142 @@ unless both hold.`,
 }
 
 func runAuditVerify(ctx context.Context, name string, c *client.Client, out *console) error {
-	file, err := openAudit(name, out)
-	if err != nil {
-		return err
-	}
-	if file != nil {
-		defer file.Close()
+	var file io.Reader
+	switch name {
+	case "":
+	case "-":
+		file = bufio.NewReader(out.in)
+	default:
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		file = f
 	}
 	stop := out.working("Verifying")
-	report, err := verifyAudit(ctx, c, file)
+	r, err := c.VerifyAudit(ctx, file)
 	stop()
 	if err != nil {
 		return err
 	}
-	if err := out.print(report, func(w io.Writer) { writeReport(w, report) }); err != nil {
+	if err := out.table(r, reportRows(r)); err != nil {
 		return err
 	}
-	if !report.Intact || !report.Complete {
-		return failf(exitError, "The audit log does not hold. Keep it as it is, and ask who could write to it.")
+	if !r.Intact || !r.Complete {
+		return quietExit(exitError)
 	}
 	return nil
 }
 
-// verifyAudit keeps a nil file from becoming an io.Reader that is not nil.
-func verifyAudit(ctx context.Context, c *client.Client, file io.ReadCloser) (*api.AuditReport, error) {
-	if file == nil {
-		return c.VerifyAudit(ctx, nil)
+func reportRows(r *api.AuditReport) [][]string {
+	yes := map[bool]string{true: "yes", false: "NO"}
+	of := ""
+	if r.VaultID != "" {
+		of = " of one vault, counted among its own"
 	}
-	return c.VerifyAudit(ctx, file)
-}
-
-// openAudit is the file to verify, or nil for the server's own log.
-func openAudit(name string, out *console) (io.ReadCloser, error) {
-	switch name {
-	case "":
-		return nil, nil
-	case "-":
-		return io.NopCloser(out.in), nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, failf(exitNotFound, "The file cannot be read: %v.", err)
-	}
-	return f, nil
-}
-
-func writeReport(w io.Writer, r *api.AuditReport) {
-	yes := map[bool]string{true: "yes", false: "no"}
-	fmt.Fprintf(w, "intact    %s\ncomplete  %s\n", yes[r.Intact], yes[r.Complete])
-	switch {
-	case r.Records == 0:
-		fmt.Fprintln(w, "records   none")
-	default:
-		fmt.Fprintf(w, "records   %d, from %d to %d\n", r.Records, r.First, r.Last)
-	}
-	fmt.Fprintf(w, "signed    by %s\n", r.PublicKey)
+	rows := [][]string{{"intact", yes[r.Intact]}, {"complete", yes[r.Complete]}}
 	for _, f := range r.Faults {
-		where := ""
+		place := f.Kind
 		if f.Line > 0 {
-			where = fmt.Sprintf(", line %d", f.Line)
+			place += fmt.Sprintf(", line %d", f.Line)
 		}
-		fmt.Fprintf(w, "not %s%s: %s (%s)\n", f.Against, where, f.Detail, f.Kind)
+		rows = append(rows, []string{"not " + f.Against, place + ": " + f.Detail})
 	}
+	records := "none" + of
+	if r.Records > 0 {
+		records = fmt.Sprintf("%d%s, from %d to %d", r.Records, of, r.First, r.Last)
+	}
+	return append(rows, []string{"records", records},
+		[]string{"begins", "behind " + markText(r.Begins)}, []string{"ends", "with " + markText(r.Ends)},
+		[]string{"instance", r.Instance}, []string{"signed by", r.PublicKey})
+}
+
+func markText(m *api.AuditMark) string {
+	if m == nil {
+		return "nobody knows which record"
+	}
+	return fmt.Sprintf("record %d, signed %s", m.Number, when(m.Time))
 }
 
 type auditExportOptions struct {
-	output string // "-" is standard output
-	vault  bool
+	place
+	vault bool
+	file  string
 }
 
 func newAuditExport(a *app) *cobra.Command {
 	var o auditExportOptions
-	cmd := operatorFlags(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Export the audit log as lines of JSON",
-		Long: `Export the audit log as lines of JSON, oldest first, with what it takes to
-verify the file later. With --vault an admin of a vault exports what anybody did
-in it.`,
+		Short: "Write the audit log as lines of JSON",
+		Long: `Write the audit log as lines of JSON, oldest first, to standard output or to a
+file that only you may read. It asks the running server, else it opens the data
+itself.
+
+Between its first line, which is signed, and its last, which is too, each line
+is a record with what proves it: coffer audit verify FILE.
+
+--vault writes the records of one vault instead; it asks the server that you are
+signed in to, and takes the role admin.`,
 		Example: `  coffer audit export -o audit.jsonl
-  coffer audit export --vault --repo acme/api -o -`,
+  coffer audit export --vault --repo acme/api | jq -r .action`,
 		Args: args(0, 0),
-	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if o.vault {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !o.vault {
+				return a.asOperator(func(ctx context.Context, c *client.Client, _ []string) error {
+					return runAuditExport(ctx, o, c, a.out)
+				})(cmd, args)
+			}
 			return a.inVault(func(ctx context.Context, c *client.Client, at place, _ []string) error {
-				return runAuditExport(o, a.out, func(w io.Writer) error { return c.ExportVaultActivity(ctx, at.repo, w) })
+				o.place = at
+				return runAuditExport(ctx, o, c, a.out)
 			})(cmd, args)
-		}
-		return a.asOperator(func(ctx context.Context, c *client.Client, _ []string) error {
-			return runAuditExport(o, a.out, func(w io.Writer) error { return c.ExportAudit(ctx, w) })
-		})(cmd, args)
+		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "the file; - is standard output")
-	cmd.Flags().BoolVar(&o.vault, "vault", false, "what anybody did in a vault; needs the role admin")
-	return cmd
+	cmd.Flags().StringVarP(&o.file, "output", "o", "-", "file to write; - is standard output")
+	cmd.Flags().BoolVar(&o.vault, "vault", false, "the records of one vault; needs the role admin")
+	return operatorFlags(cmd)
 }
 
-// runAuditExport leaves no file behind that looks whole and is not.
-func runAuditExport(o auditExportOptions, out *console, export func(io.Writer) error) error {
-	if o.output == "-" {
+func runAuditExport(ctx context.Context, o auditExportOptions, c *client.Client, out *console) error {
+	export := func(w io.Writer) error {
+		if o.vault {
+			return c.ExportVaultActivity(ctx, o.repo, w)
+		}
+		return c.ExportAudit(ctx, w)
+	}
+	if o.file == "-" {
 		return export(out.out)
 	}
-	f, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return failf(exitConflict, "%s is there already. Name another file, or remove it.", o.output)
-	}
-	if err != nil {
+	defer out.working("Exporting")()
+	if err := streamPrivate(o.file, export); err != nil {
 		return err
 	}
-	stop := out.working("Exporting")
-	err = errors.Join(export(f), f.Sync(), f.Close())
-	stop()
+	return out.done(map[string]string{"file": o.file}, "Wrote %s. To prove it: coffer audit verify %s", o.file, o.file)
+}
+
+// streamPrivate is writePrivate for what is too large to hold: the file is there
+// when all of it is.
+func streamPrivate(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".coffer-*") // made with mode 0600
 	if err != nil {
-		return errors.Join(err, os.Remove(o.output))
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return out.done(map[string]string{"file": o.output}, "Wrote %s. To verify it: coffer audit verify %s", o.output, strings.TrimSpace(o.output))
+	defer os.Remove(f.Name())
+	if err := write(f); err != nil {
+		_ = f.Close()
+		return err
+	}
+	err = f.Sync()
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
 }
