@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -72,6 +73,22 @@ func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	in.serve(s)
 	t.Cleanup(func() { in.stop() })
 	return in
+}
+
+// At is an instance of another process: where it listens, and its data
+// directory, for the operator's socket. It is not ours to stop, and its log is
+// not ours to read.
+func At(t testing.TB, url, data string) *Instance {
+	t.Helper()
+	transport, err := server.DialOperator(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Instance{
+		URL: strings.TrimRight(url, "/"), Data: data, Log: new(Log), t: t,
+		Operator: &client.Client{URL: "http://operator", Transport: transport, Version: "test"},
+		stop:     func() { t.Fatal("this instance is not the test's to stop") },
+	}
 }
 
 func (in *Instance) open() *server.Server {
