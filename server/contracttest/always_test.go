@@ -110,7 +110,7 @@ func (a *answer) error() {
 	}
 	page, slug, _ := strings.Cut(p.Type, "/errors/")
 	known := titles[slug]
-	if page != "https://vault.example" || p.Title != known.title || p.Status != a.status || known.status != a.status {
+	if page != a.s.public || p.Title != known.title || p.Status != a.status || known.status != a.status {
 		a.t.Errorf("%s: %d with type %q, title %q, status %d", a.call, a.status, p.Type, p.Title, p.Status)
 	}
 	if p.Detail == "" || p.Instance != a.sent.URL.EscapedPath() || p.TraceID != a.header.Get("X-Request-ID") {

@@ -60,7 +60,7 @@ func TestNoInputIsAnInternalError(t *testing.T) {
 // TestNoOperatorsInputIsAnInternalError asks over the operator's own way in.
 func TestNoOperatorsInputIsAnInternalError(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := ownSite(t) // an operator whose password everybody knows is left behind
 	ann := s.user(t, "ann")
 	operator := siteOf(&servertest.Instance{URL: "http://operator"}, s.Operator.Transport).nobody()
 	name := s.real("@ann")
