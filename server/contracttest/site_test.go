@@ -193,6 +193,25 @@ func (s *site) key(t testing.TB, user, environment string, scopes ...string) *ca
 	return s.issue(t, api.IssueToken{Username: user, Environment: environment, Scopes: scopes})
 }
 
+// signIn is somebody with a service token, as people have.
+func (s *site) signIn(t testing.TB, user string) *caller {
+	t.Helper()
+	made, err := s.Operator.SignIn(t.Context(), api.SignIn{Username: s.real("@" + user)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &caller{s, user, string(made.Token)}
+}
+
+// by is the caller with a credential of a kind that the route takes.
+func (c *caller) by(t testing.TB, r route) *caller {
+	t.Helper()
+	if r.scopes == "U" || r.scopes == "S" {
+		return c.signIn(t, c.name)
+	}
+	return c
+}
+
 func (s *site) issue(t testing.TB, k api.IssueToken) *caller {
 	t.Helper()
 	name := k.Username
