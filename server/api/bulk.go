@@ -13,7 +13,7 @@ type PushSecrets struct {
 	RepoFullName string            `json:"repoFullName" need:"true"`
 	Environment  string            `json:"environment" need:"true"`
 	Secrets      map[string]Secret `json:"secrets" need:"true"`
-	Mode         string            `json:"mode"`
+	Mode         *string           `json:"mode"`
 	BaseRevision *int              `json:"baseRevision"` // refuse unless the environment is at this revision
 	DryRun       bool              `json:"dryRun"`
 }
@@ -31,8 +31,8 @@ func (r PushSecrets) Repository() string { return r.RepoFullName }
 func (r PushSecrets) Check(f *Fields) {
 	f.repo("repoFullName", r.RepoFullName)
 	f.environment("environment", r.Environment)
-	if r.Mode != "" {
-		f.oneOf("mode", r.Mode, ModeReplace, ModeMerge)
+	if r.Mode != nil {
+		f.oneOf("mode", *r.Mode, ModeReplace, ModeMerge)
 	}
 	f.between("baseRevision", r.BaseRevision, 0, 1<<53)
 	if len(r.Secrets) > MaxSecretsPerPush {

@@ -88,7 +88,7 @@ func (o pushOptions) push(ctx context.Context, entries []dotenv.Entry, c *client
 		secrets[key] = api.NewSecret(value)
 	}
 	defer out.working("Pushing")()
-	pushed, err := c.Push(ctx, api.PushSecrets{RepoFullName: o.repo, Environment: o.environment, Secrets: secrets, Mode: mode})
+	pushed, err := c.Push(ctx, api.PushSecrets{RepoFullName: o.repo, Environment: o.environment, Secrets: secrets, Mode: &mode})
 	if err != nil {
 		return err
 	}

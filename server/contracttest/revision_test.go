@@ -83,6 +83,7 @@ func TestPushMembersAreHeldAgainstTheirRules(t *testing.T) {
 		{`"baseRevision":99999999999999999999`, "baseRevision:too_large"},
 		{`"dryRun":"true"`, "dryRun:invalid_type"},
 		{`"dryRun":1`, "dryRun:invalid_type"},
+		{`"mode":""`, "mode:unknown_value"},
 		{`"mode":"Replace"`, "mode:unknown_value"},
 		{`"mode":["merge"]`, "mode:invalid_type"},
 	} {

@@ -195,7 +195,7 @@ func (in *Instance) Vault(c *client.Client, repo string) {
 func (in *Instance) Push(c *client.Client, repo, environment string, values map[string]string) *api.Pushed {
 	in.t.Helper()
 	done, err := c.Push(in.t.Context(), api.PushSecrets{
-		RepoFullName: repo, Environment: environment, Secrets: Secrets(values), Mode: api.ModeReplace,
+		RepoFullName: repo, Environment: environment, Secrets: Secrets(values), Mode: new(api.ModeReplace),
 	})
 	if err != nil {
 		in.t.Fatal(err)
