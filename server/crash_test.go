@@ -104,7 +104,7 @@ func (w *writer) run(c *client.Client) {
 			values[k] = api.NewSecret(strconv.FormatInt(n, 10))
 		}
 		_, err := c.Push(context.Background(), api.PushSecrets{
-			RepoFullName: repo, Environment: w.environment, Secrets: values, Mode: api.ModeReplace,
+			RepoFullName: repo, Environment: w.environment, Secrets: values, Mode: new(api.ModeReplace),
 		})
 		if err != nil {
 			return

@@ -179,7 +179,7 @@ func TestAPushOntoWhatSomebodyElseChangedIsRefused(t *testing.T) {
 	in.Push(ann, repo, "production", map[string]string{"A": "2", "C": "1"})
 	push := func(base int) error {
 		_, err := ann.Push(t.Context(), api.PushSecrets{RepoFullName: repo, Environment: "production",
-			Secrets: servertest.Secrets(map[string]string{"A": "mine"}), Mode: api.ModeMerge, BaseRevision: &base})
+			Secrets: servertest.Secrets(map[string]string{"A": "mine"}), Mode: new(api.ModeMerge), BaseRevision: &base})
 		return err
 	}
 	e, ok := errors.AsType[*api.Error](push(base))
@@ -204,7 +204,7 @@ func TestADryRunSaysWhatAPushWouldDoAndDoesNothing(t *testing.T) {
 	in.Vault(ann, repo)
 	held := map[string]string{"A": "1", "B": "1", "C": "1"}
 	in.Push(ann, repo, "production", held)
-	next := api.PushSecrets{RepoFullName: repo, Environment: "production", Mode: api.ModeReplace,
+	next := api.PushSecrets{RepoFullName: repo, Environment: "production", Mode: new(api.ModeReplace),
 		Secrets: servertest.Secrets(map[string]string{"A": "1", "B": "2", "D": "1"}), DryRun: true}
 	got, err := ann.Push(t.Context(), next)
 	if err != nil {

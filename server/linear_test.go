@@ -103,7 +103,7 @@ func perform(c *client.Client, ids []string, do action) (got outcome, err error)
 		}
 	case "push":
 		var p *api.Pushed
-		p, err = c.Push(ctx, api.PushSecrets{RepoFullName: repo, Environment: "production", Mode: api.ModeMerge,
+		p, err = c.Push(ctx, api.PushSecrets{RepoFullName: repo, Environment: "production", Mode: new(api.ModeMerge),
 			Secrets: servertest.Secrets(map[string]string{fmt.Sprint("P", do.key): do.value})})
 		if err == nil {
 			got.revision = p.Revision

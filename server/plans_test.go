@@ -280,7 +280,7 @@ func writes(t *testing.T, c *client.Client, repo, active, trashed, version strin
 	_, patch := c.PatchSecret(t.Context(), api.PatchSecret{SecretRef: at, Value: &value})
 	_, version2 := c.RestoreVersion(t.Context(), repo, active, version)
 	_, restore := c.RestoreSecret(t.Context(), repo, trashed)
-	p := api.PushSecrets{RepoFullName: repo, Environment: "development", Secrets: servertest.Secrets(map[string]string{"A": "1"}), Mode: api.ModeMerge}
+	p := api.PushSecrets{RepoFullName: repo, Environment: "development", Secrets: servertest.Secrets(map[string]string{"A": "1"}), Mode: new(api.ModeMerge)}
 	_, push := c.Push(t.Context(), p)
 	p.DryRun = true
 	_, dry := c.Push(t.Context(), p)

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -10,7 +13,7 @@ type PushSecrets struct {
 	RepoFullName string            `json:"repoFullName" need:"true"`
 	Environment  string            `json:"environment" need:"true"`
 	Secrets      map[string]Secret `json:"secrets" need:"true"`
-	Mode         string            `json:"mode"`
+	Mode         *string           `json:"mode"`
 	BaseRevision *int              `json:"baseRevision"` // refuse unless the environment is at this revision
 	DryRun       bool              `json:"dryRun"`
 }
@@ -28,8 +31,8 @@ func (r PushSecrets) Repository() string { return r.RepoFullName }
 func (r PushSecrets) Check(f *Fields) {
 	f.repo("repoFullName", r.RepoFullName)
 	f.environment("environment", r.Environment)
-	if r.Mode != "" {
-		f.oneOf("mode", r.Mode, ModeReplace, ModeMerge)
+	if r.Mode != nil {
+		f.oneOf("mode", *r.Mode, ModeReplace, ModeMerge)
 	}
 	f.between("baseRevision", r.BaseRevision, 0, 1<<53)
 	if len(r.Secrets) > MaxSecretsPerPush {
@@ -121,7 +124,7 @@ func (r PullSecrets) Check(f *Fields) {
 	if r.At == "" {
 		return
 	}
-	if _, err := time.Parse(time.RFC3339, r.At); err != nil {
+	if _, err := parseInstant(r.At); err != nil {
 		f.Add("at", InvalidFormat, "An instant in RFC 3339, like 2026-11-20T09:15:00Z.")
 	}
 	if r.Revision != nil {
@@ -131,8 +134,21 @@ func (r PullSecrets) Check(f *Fields) {
 
 // Instant is At, or the zero time when it is absent.
 func (r PullSecrets) Instant() time.Time {
-	at, _ := time.Parse(time.RFC3339, r.At)
+	at, _ := parseInstant(r.At)
 	return at
+}
+
+// rfc3339 is stricter than time.Parse, which takes hours of one digit, commas
+// and offsets of more than a day.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// parseInstant reads RFC 3339, its small letters included.
+func parseInstant(text string) (time.Time, error) {
+	text = strings.ToUpper(text)
+	if !rfc3339.MatchString(text) {
+		return time.Time{}, fmt.Errorf("%q is not in RFC 3339", text)
+	}
+	return time.Parse(time.RFC3339, text)
 }
 
 // Pulled answers a pull: Content in the env form, Secrets in the JSON form.

@@ -113,11 +113,11 @@ func (p *pushing) review(ctx context.Context, s sides, m *meeting) error {
 
 func (p *pushing) request(values map[string]string) api.PushSecrets {
 	req := api.PushSecrets{
-		RepoFullName: p.repo, Environment: p.environment, Mode: api.ModeMerge, DryRun: p.dryRun,
+		RepoFullName: p.repo, Environment: p.environment, Mode: new(api.ModeMerge), DryRun: p.dryRun,
 		Secrets: make(map[string]api.Secret, len(values)),
 	}
 	if p.prune {
-		req.Mode = api.ModeReplace
+		req.Mode = new(api.ModeReplace)
 	}
 	for key, value := range values {
 		req.Secrets[key] = api.NewSecret(value)

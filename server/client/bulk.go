@@ -24,7 +24,7 @@ func (c *Client) Push(ctx context.Context, p api.PushSecrets) (*api.Pushed, erro
 			RepoFullName string                  `json:"repoFullName"`
 			Environment  string                  `json:"environment"`
 			Secrets      map[string]api.Revealed `json:"secrets"`
-			Mode         string                  `json:"mode,omitempty"`
+			Mode         *string                 `json:"mode,omitempty"`
 			BaseRevision *int                    `json:"baseRevision,omitempty"`
 			DryRun       bool                    `json:"dryRun,omitempty"`
 		}{p.RepoFullName, p.Environment, values, p.Mode, p.BaseRevision, p.DryRun},

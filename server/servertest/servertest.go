@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -75,6 +76,22 @@ func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	in.serve(s)
 	t.Cleanup(func() { in.stop() })
 	return in
+}
+
+// At is an instance of another process: where it listens, and its data
+// directory, for the operator's socket. It is not ours to stop, and its log is
+// not ours to read.
+func At(t testing.TB, url, data string) *Instance {
+	t.Helper()
+	transport, err := server.DialOperator(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Instance{
+		URL: strings.TrimRight(url, "/"), Data: data, Log: new(Log), t: t,
+		Operator: &client.Client{URL: "http://operator", Transport: transport, Version: "test"},
+		stop:     func() { t.Fatal("this instance is not the test's to stop") },
+	}
 }
 
 func (in *Instance) open() *server.Server {
@@ -204,7 +221,7 @@ func (in *Instance) Vault(c *client.Client, repo string) {
 func (in *Instance) Push(c *client.Client, repo, environment string, values map[string]string) *api.Pushed {
 	in.t.Helper()
 	done, err := c.Push(in.t.Context(), api.PushSecrets{
-		RepoFullName: repo, Environment: environment, Secrets: Secrets(values), Mode: api.ModeReplace,
+		RepoFullName: repo, Environment: environment, Secrets: Secrets(values), Mode: new(api.ModeReplace),
 	})
 	if err != nil {
 		in.t.Fatal(err)

@@ -16,9 +16,9 @@ import (
 // Push makes an environment hold the secrets of the request: all of it or, on
 // any error, nothing. A dry run does everything but write.
 func (w *Warden) Push(ctx context.Context, who Caller, req api.PushSecrets) (*api.Pushed, error) {
-	mode := req.Mode
-	if mode == "" {
-		mode = w.defaultMode(who)
+	mode := w.defaultMode(who)
+	if req.Mode != nil {
+		mode = *req.Mode
 	}
 	act := access.Push
 	if req.DryRun {
