@@ -35,6 +35,7 @@ import (
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/httpd/openapitest"
 	"coffer/server/servertest"
 )
 
@@ -90,10 +91,11 @@ func needsItsOwn(t *testing.T) {
 	}
 }
 
-func newTransport(t *testing.T) *http.Transport {
+// newTransport also holds every answer against the OpenAPI document.
+func newTransport(t *testing.T) http.RoundTripper {
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
-	return transport
+	return openapitest.Transport(t, transport)
 }
 
 // publicURL is what an instance that we did not configure calls itself.
