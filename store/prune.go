@@ -17,19 +17,31 @@ var ErrPruned = errors.New("pruned by somebody else meanwhile")
 
 // PruneActivity removes the oldest records: those behind from, which is where
 // the log begins, up to and including that of base, which becomes its new
-// beginning. What speaks of them goes with them.
-func (tx Tx) PruneActivity(from uint64, base Checkpoint) error {
+// beginning. What speaks of them goes with them. There are at most PruneMost.
+func (tx Tx) PruneActivity(c Chain, from uint64, base Checkpoint) error {
 	old, err := tx.ActivityBase()
-	switch {
-	case err != nil:
-		return err
-	case old.Number != from:
-		return ErrPruned
-	case base.Number <= from || base.Number-from > PruneMost:
-		panic(fmt.Sprintf("store: internal error: prune from %d to %d at once", from, base.Number))
+	if err == nil && old.Number != from {
+		err = ErrPruned
 	}
-	for number := from + 1; number <= base.Number; number++ {
-		if err := tx.pruneRecord(number); err != nil {
+	if err != nil {
+		return err
+	}
+	var rows []Row
+	err = tx.ScanActivity(from, PruneMost+1, func(row Row) error {
+		if row.Number > base.Number {
+			return kv.Stop
+		}
+		rows = append(rows, row)
+		return nil
+	})
+	if err == nil && len(rows) > PruneMost {
+		err = fmt.Errorf("prune %d records at once: %w", len(rows), kv.ErrTooLarge)
+	}
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := tx.pruneRow(c, row); err != nil {
 			return err
 		}
 	}
@@ -45,51 +57,58 @@ func (tx Tx) PruneActivity(from uint64, base Checkpoint) error {
 	return bases.put(tx.kv, base)
 }
 
-func (tx Tx) pruneRecord(number uint64) error {
-	row, err := tx.ActivityRow(number)
-	if err != nil {
-		return fmt.Errorf("record %d of the audit log: %w", number, err)
-	}
-	a, err := row.Activity()
+// pruneRow removes a record, and its entries in lists if it is authentic: an
+// altered one could name those of others.
+func (tx Tx) pruneRow(c Chain, row Row) error {
+	proven, err := row.Proven(c)
 	if err != nil {
 		return err
 	}
-	if a.ActorNumber != 0 {
+	a, unreadable := row.Activity()
+	if proven && unreadable == nil && a.ActorNumber != 0 {
 		if err := tx.unlist(key(tagActivityActor, a.Actor), a.ActorNumber, key(tagUser, a.Actor)); err != nil {
 			return err
 		}
 	}
-	if a.VaultNumber != 0 {
+	if proven && unreadable == nil && a.VaultNumber != 0 {
 		if err := tx.unlist(key(tagActivityVault, a.Vault), a.VaultNumber, key(tagVault, a.Vault)); err != nil {
 			return err
 		}
 	}
-	return activities.delete(tx.kv, number)
+	return activities.delete(tx.kv, row.Number)
 }
 
-// unlist removes the oldest entry of a list. When it was the only one, the list
-// remembers its number as long as it may grow: that is while its owner is there.
+// unlist removes the oldest entry of a list, and what an altered record may have
+// left before it. When that was all, the list remembers its last number as long
+// as it may grow: that is while its owner is there.
 func (tx Tx) unlist(list []byte, number uint64, owner []byte) error {
-	last, err := lastNumber(tx.kv, list)
+	var entries [][]byte
+	span := kv.Range{Start: list, End: place(list, number+1), Limit: PruneMost}
+	err := tx.kv.Scan(span, func(k, _ []byte) error {
+		entries = append(entries, append([]byte(nil), k...))
+		return nil
+	})
+	for _, k := range entries {
+		if err == nil {
+			err = tx.kv.Delete(k)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if last == number {
-		there, err := exists(tx.kv, owner)
-		if err != nil {
-			return err
-		}
-		remember := key(tagActivityLast, list)
-		if there {
-			err = tx.kv.Put(remember, place(nil, number))
-		} else {
-			err = tx.kv.Delete(remember)
-		}
-		if err != nil {
-			return err
-		}
+	if last, err := lastNumber(tx.kv, list); err != nil || last != 0 {
+		return err
 	}
-	return tx.kv.Delete(place(list, number))
+	remember := key(tagActivityLast, list)
+	there, err := exists(tx.kv, owner)
+	switch {
+	case err != nil:
+		return err
+	case there:
+		return tx.kv.Put(remember, place(nil, number))
+	default:
+		return tx.kv.Delete(remember)
+	}
 }
 
 func (tx Tx) checkpointsUpTo(number uint64) (all []uint64, err error) {

@@ -16,10 +16,10 @@ func prune(t *testing.T, s *Store, to uint64) {
 		next := min(to, from+1+rand.Uint64N(PruneMost))
 		must(t, s.Update(ctx, func(tx Tx) error {
 			row, err := tx.ActivityRow(next)
-			if err != nil {
+			if err != nil && !isNotFound(err) {
 				return err
 			}
-			return tx.PruneActivity(from, Checkpoint{Number: next, Link: row.Link})
+			return tx.PruneActivity(testChain{}, from, Checkpoint{Number: next, Link: row.Link})
 		}))
 		from = next
 	}
@@ -144,11 +144,39 @@ func TestTwoWhoPruneDoNotMeet(t *testing.T) {
 		appendTo(t, s, Activity{})
 	}
 	prune(t, s, 2)
-	err := s.Update(ctx, func(tx Tx) error { return tx.PruneActivity(0, Checkpoint{Number: 2}) })
+	err := s.Update(ctx, func(tx Tx) error { return tx.PruneActivity(testChain{}, 0, Checkpoint{Number: 2}) })
 	if !errors.Is(err, ErrPruned) {
 		t.Errorf("got %v", err)
 	}
 	must(t, s.Check(ctx))
+}
+
+// TestPruningGoesThroughAGap and through an altered record, and leaves the lists
+// of others alone.
+func TestPruningGoesThroughAGap(t *testing.T) {
+	s := openLog(t, openDB(t))
+	addPeople(t, s)
+	for range 6 {
+		appendTo(t, s, Activity{Actor: id(1), Vault: id(3)})
+	}
+	tampered(t, s, func(tx kv.Tx) error {
+		b, err := tx.Get(key(tagActivity, uint64(2)))
+		if err != nil {
+			return err
+		}
+		b = append([]byte(nil), b...)
+		b[40] ^= 1
+		return errors.Join(tx.Put(key(tagActivity, uint64(2)), b), tx.Delete(key(tagActivity, uint64(4))))
+	})
+	prune(t, s, 5)
+	must(t, s.Check(ctx))
+	must(t, s.View(ctx, func(r Reader) error {
+		page, total, err := r.ActivityOf(id(1), 10, 0)
+		if total != 1 || len(page) != 1 || page[0].ActorNumber != 6 {
+			t.Errorf("left are %d: %+v", total, page)
+		}
+		return err
+	}))
 }
 
 // TestAFailureWhilePruningOrAppendingLeavesALog breaks every step in turn.
@@ -169,7 +197,7 @@ func TestAFailureWhilePruningOrAppendingLeavesALog(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.PruneActivity(0, Checkpoint{Number: 7, Link: row.Link})
+			return tx.PruneActivity(testChain{}, 0, Checkpoint{Number: 7, Link: row.Link})
 		},
 	} {
 		kvtest.EveryFault(t, db, func(db kv.DB) error {
