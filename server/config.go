@@ -45,8 +45,10 @@ type UnsealConfig struct {
 }
 
 // AuditConfig says how reads of values are recorded: "durable" before they are
-// answered (default), or "batched" within 10 ms.
-type AuditConfig struct{ Reads string }
+// answered (default), or "batched" within 10 ms. Stream is where new records go
+// too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or
+// syslog:tcp://host:601; default nowhere.
+type AuditConfig struct{ Reads, Stream string }
 
 // PushConfig names the clients, by the beginning of their User-Agent, whose
 // pushes merge unless they say otherwise. Nil means the default.

@@ -19,6 +19,7 @@ import (
 	"coffer/server/api"
 	"coffer/server/billing"
 	"coffer/server/httpd"
+	"coffer/server/stream"
 	"coffer/server/warden"
 	"coffer/store"
 	"coffer/store/kv"
@@ -79,6 +80,10 @@ func New(cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(plan billing.Plan) (err error) {
+	target, err := openStream(s.c.Audit.Stream)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.c.Data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
@@ -94,6 +99,7 @@ func (s *Server) open(plan billing.Plan) (err error) {
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plan: plan, TrashRetention: s.c.Retention.Trash, Status: httpd.Status,
+		Stream: target, StreamName: s.c.Audit.Stream,
 	})
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
@@ -108,6 +114,18 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	}
 	s.public, s.operator = httpd.New(face), httpd.NewOperator(face)
 	return nil
+}
+
+// openStream is where records go too, nil for nowhere.
+func openStream(config string) (stream.Target, error) {
+	if config == "" {
+		return nil, nil
+	}
+	target, err := stream.Open(config)
+	if err != nil {
+		return nil, fmt.Errorf("audit.stream: %w", err)
+	}
+	return target, nil
 }
 
 func openData(ctx context.Context, c Config) (*bolt.DB, *store.Store, error) {

@@ -60,6 +60,7 @@ func (w *Warden) append(ctx context.Context, keys *keyring, ids *store.IDs, work
 	})
 	if err == nil && last != 0 {
 		w.notary.appended(last)
+		w.pump.wake()
 	}
 	return err
 }

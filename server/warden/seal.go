@@ -192,6 +192,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	}
 	w.keys.Store(keys)
 	w.log.Info("unsealed", "key", instance.Fingerprint)
+	w.pump.wake()
 	return nil
 }
 

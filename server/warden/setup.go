@@ -98,6 +98,7 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	w.start.initialized.Store(true)
 	w.start.claim.Store(nil)
 	w.keys.Store(keys)
+	w.pump.wake()
 	return &api.Initialized{
 		RecoveryKey: api.Revealed(recovery.Reveal()), Fingerprint: master.Fingerprint(), KeyFile: first.Path,
 	}, nil

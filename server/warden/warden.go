@@ -29,6 +29,7 @@ import (
 	"coffer/server/api"
 	"coffer/server/billing"
 	"coffer/server/forge"
+	"coffer/server/stream"
 	"coffer/store"
 	"coffer/store/kv"
 )
@@ -58,6 +59,11 @@ type Config struct {
 	Plan           billing.Plan // of everybody while billing is off
 	TrashRetention time.Duration
 
+	// Stream is where new records of the audit log go too, nil for nowhere, and
+	// StreamName what it is remembered by. The Warden closes it.
+	Stream     stream.Target
+	StreamName string
+
 	// TestOnlyCheckpoints is how many records lie between two signed checkpoints
 	// of the audit log; 0 means 1,000.
 	TestOnlyCheckpoints uint64
@@ -78,6 +84,7 @@ type Warden struct {
 	uses    *keyUses
 	batch   *batch
 	notary  *notary
+	pump    *pump // nil when nothing is streamed
 	ready   readiness
 	sealing sync.Mutex // one initialisation, unsealing or sealing at a time
 	start   startState
@@ -109,6 +116,10 @@ func New(c Config) *Warden {
 	w.notary = newNotary(w)
 	w.workers.Go(func() { w.batch.run(ctx) })
 	w.workers.Go(func() { w.notary.run(ctx) })
+	if c.Stream != nil {
+		w.pump = newPump(w)
+		w.workers.Go(func() { w.pump.run(ctx) })
+	}
 	w.workers.Go(func() { w.flushUses(ctx) })
 	return w
 }
@@ -117,10 +128,18 @@ func New(c Config) *Warden {
 func (w *Warden) Close() error {
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
-	// The keys go first: what waits to be recorded needs them and the workers.
-	w.dropKeys()
+	// Calls end first: what waits to be recorded needs the keys and the workers,
+	// and what was recorded last is to be streamed.
+	keys := w.keys.Swap(nil)
+	if keys != nil {
+		keys.retire()
+		defer keys.wipe()
+	}
 	w.closing()
 	w.workers.Wait()
+	if w.pump != nil {
+		return w.pump.finish(keys)
+	}
 	return nil
 }
 
