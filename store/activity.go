@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -149,16 +150,32 @@ func (r Reader) activityPage(list []byte, limit, offset int) ([]Activity, int, e
 	all := make([]Activity, 0, min(limit, total-offset))
 	err = r.kv.Scan(page, func(_, number []byte) error {
 		a, err := r.listed(number)
-		all = append(all, a)
-		return err
+		if err == nil {
+			all = append(all, a)
+		}
+		return passPruned(err)
 	})
 	return all, total, err
+}
+
+// errPruned says that a record was pruned. Its entry in a list goes with it, but
+// for one that somebody had tampered with.
+var errPruned = errors.New("the record was pruned")
+
+func passPruned(err error) error {
+	if errors.Is(err, errPruned) {
+		return nil
+	}
+	return err
 }
 
 // listed is the record that an entry of a list names.
 func (r Reader) listed(number []byte) (Activity, error) {
 	b, err := r.kv.Get(key(tagActivity, number))
 	if isNotFound(err) {
+		if base, err := r.ActivityBase(); err == nil && len(number) == 8 && binary.BigEndian.Uint64(number) <= base.Number {
+			return Activity{}, errPruned
+		}
 		return Activity{}, fmt.Errorf("%w: the audit log lacks a record that a list names", kv.ErrCorrupt)
 	}
 	if err != nil {
@@ -178,7 +195,7 @@ func (r Reader) EachActivityIn(vault ID, fn func(Activity) error) error {
 	return r.kv.Scan(span, func(_, number []byte) error {
 		a, err := r.listed(number)
 		if err != nil {
-			return err
+			return passPruned(err)
 		}
 		return fn(a)
 	})

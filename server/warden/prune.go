@@ -124,7 +124,7 @@ func (w *Warden) pruneStep(ctx context.Context, target store.Checkpoint) (p prun
 		if p.records == store.PruneMost && last < target.Number {
 			next.Number, next.Link = last, link
 		} else {
-			p.intact = p.intact && (p.records == 0 || last == target.Number && link == target.Link)
+			p.intact = p.intact && last == target.Number && link == target.Link
 		}
 		return err
 	})

@@ -264,7 +264,8 @@ func (v *verification) end(r store.Reader, k *auditKeys) error {
 
 // lists counts the entries of all lists. Every record was found in its own; were
 // there more entries, they would name what is none of theirs. Where records are
-// gone or altered, their entries are more too, and nothing new.
+// gone or altered, their entries are more too, and nothing new. Entries of pruned
+// records, which such a one may have left behind, show nothing.
 func (v *verification) lists(ctx context.Context) error {
 	found := uint64(0)
 	var after []byte
@@ -273,10 +274,10 @@ func (v *verification) lists(ctx context.Context) error {
 			count := 0
 			var beyond []uint64
 			after, err = r.ScanActivityLists(after, verifyBatch, func(number uint64) {
-				count++
-				if number > v.last {
+				switch count++; {
+				case number > v.last:
 					beyond = append(beyond, number)
-				} else {
+				case number > v.base:
 					found++
 				}
 			})
