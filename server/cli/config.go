@@ -32,6 +32,7 @@ type settings struct {
 	Passphrase      string         `key:"unseal.passphrase" only:"env"`
 	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 22: memory doubles with each step, 256 MiB at 18"`
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
+	Stream          string         `key:"audit.stream" help:"send new audit records to file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601 too"`
 	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
 	Plan            string         `key:"plans.default" default:"team" help:"plan of everybody while billing is off"`
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
@@ -47,7 +48,7 @@ func (s settings) config() server.Config {
 		Unseal: server.UnsealConfig{
 			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
 		},
-		Audit:     server.AuditConfig{Reads: s.Reads},
+		Audit:     server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
 		Push:      server.PushConfig{AdditiveClients: s.AdditiveClients},
 		Plans:     server.PlansConfig{Default: s.Plan},
 		Retention: server.RetentionConfig{Trash: s.Trash},
