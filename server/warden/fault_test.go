@@ -28,7 +28,7 @@ const repo = "ann/api"
 
 // house is a data file with a user, her key, and a vault with something in it.
 type house struct {
-	t     *testing.T
+	t     testing.TB
 	db    kv.DB
 	key   string // path of the key file
 	token string
@@ -40,10 +40,10 @@ type house struct {
 func (h *house) now() time.Time        { return time.Now().Add(h.passed) }
 func (h *house) sleep(d time.Duration) { h.passed += d }
 
-func newHouse(t *testing.T) *house { return newHouseWith(t, func(*warden.Config) {}) }
+func newHouse(t testing.TB) *house { return newHouseWith(t, func(*warden.Config) {}) }
 
 // newHouseWith is a house whose wardens have another configuration.
-func newHouseWith(t *testing.T, with func(*warden.Config)) *house {
+func newHouseWith(t testing.TB, with func(*warden.Config)) *house {
 	t.Helper()
 	db, err := bolt.Open(filepath.Join(t.TempDir(), "data.db"), bolt.Options{NoSync: true})
 	if err != nil {
@@ -116,7 +116,7 @@ func pushOf(values map[string]string) api.PushSecrets {
 	return api.PushSecrets{RepoFullName: repo, Environment: "production", Secrets: all}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
