@@ -1,15 +1,19 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"coffer/server"
 	"coffer/server/api"
 	"coffer/server/servertest"
+	"coffer/store/kv"
 )
 
 const repo = "ann/api"
@@ -49,7 +53,10 @@ func TestAStrangerFindsNothing(t *testing.T) {
 
 // TestAFullPushAgainWritesOnlyItsRecord pushes as much as one request holds.
 func TestAFullPushAgainWritesOnlyItsRecord(t *testing.T) {
-	in := servertest.New(t, servertest.Plain)
+	var writes recorder
+	in := servertest.New(t, func(c *server.Config) {
+		c.Store.TestOnlyWrap = func(db kv.DB) kv.DB { writes.DB = db; return &writes }
+	})
 	ann := in.User("ann")
 	in.Vault(ann, repo)
 	values := make(map[string]string)
@@ -57,7 +64,12 @@ func TestAFullPushAgainWritesOnlyItsRecord(t *testing.T) {
 		values[fmt.Sprintf("KEY_%04d", i)] = strings.Repeat("x", 900)
 	}
 	first := in.Push(ann, repo, "production", values)
+	writes.keys = nil
 	again := in.Push(ann, repo, "production", values)
+	// A record, its place in two lists, and where the log ends.
+	if len(writes.keys) != 4 {
+		t.Errorf("%d keys were written: %x", len(writes.keys), writes.keys)
+	}
 	want := api.PushStats{Unchanged: api.MaxSecretsPerPush}
 	if first.Stats.Created != api.MaxSecretsPerPush || again.Stats != want || again.Revision != first.Revision {
 		t.Errorf("first %+v, again %+v", first, again)
@@ -70,4 +82,29 @@ func TestAFullPushAgainWritesOnlyItsRecord(t *testing.T) {
 	if err != nil || len(versions) != 1 {
 		t.Errorf("%d versions, %v", len(versions), err)
 	}
+}
+
+// recorder notes the keys that the last transactions wrote.
+type recorder struct {
+	kv.DB
+	mu   sync.Mutex
+	keys [][]byte
+}
+
+func (r *recorder) Update(ctx context.Context, fn func(kv.Tx) error) error {
+	return r.DB.Update(ctx, func(tx kv.Tx) error { return fn(recording{tx, r}) })
+}
+
+type recording struct {
+	kv.Tx
+	r *recorder
+}
+
+func (tx recording) Put(key, value []byte) error {
+	tx.r.mu.Lock()
+	defer tx.r.mu.Unlock()
+	if key[0] < 0x12 || key[0] > 0x14 { // when API keys were used is written now and then
+		tx.r.keys = append(tx.r.keys, key)
+	}
+	return tx.Tx.Put(key, value)
 }

@@ -49,6 +49,7 @@ func serve(b testing.TB, path string, d *data) *serving {
 			s.cmd.Env = append(s.cmd.Env, v)
 		}
 	}
+	s.cmd.Env = append(s.cmd.Env, "COFFER_LIMITS_BULK=off", "COFFER_LIMITS_GENERAL=off")
 	var log bytes.Buffer
 	s.cmd.Stderr = &log
 	start := time.Now()
