@@ -15,6 +15,10 @@ type AuditReport struct {
 	Begins   *AuditMark   `json:"begins"` // behind which record it begins, as signed; null when nothing proves it
 	Ends     *AuditMark   `json:"ends"`   // with which record it ends, as signed; null when nothing proves it
 
+	// Log says, of a file, what the log itself holds in place of the newest record
+	// in it.
+	Log string `json:"log,omitempty"`
+
 	Instance  string `json:"instance"`
 	VaultID   string `json:"vaultId,omitempty"` // of a file of one vault: numbers are those of the vault's records
 	PublicKey string `json:"publicKey"`         // Ed25519, in base64; what the instance signs with
@@ -44,6 +48,15 @@ const (
 	FaultUnlisted  = "unlisted"  // in the log, but not in the list of its user or vault
 	FaultMissing   = "missing"   // gone from between others
 	FaultCut       = "cut"       // gone from the end
+)
+
+// What the log holds in place of a file's newest record.
+const (
+	LogSame    = "same"
+	LogPruned  = "pruned"  // nothing, because its time was over
+	LogBehind  = "behind"  // nothing yet: the data was put back to an older state
+	LogDiffers = "differs" // another record: the data was put back, and has gone on since
+	LogMissing = "missing" // nothing, where something should be
 )
 
 // Verdicts of an AuditReport.

@@ -29,33 +29,34 @@ type Keys struct {
 // maxLine bounds a line: a push of a thousand long keys fits many times.
 const maxLine = 8 << 20
 
-// CheckFile judges an exported or streamed file. Memory does not grow with the
-// file. An error means that it could not be read, not that it is wrong.
-func CheckFile(ctx context.Context, r io.Reader, keys Keys) (*api.AuditReport, error) {
+// CheckFile judges an exported or streamed file, and returns the newest record in
+// it too. Memory does not grow with the file. An error means that it could not be
+// read, not that it is wrong.
+func CheckFile(ctx context.Context, r io.Reader, keys Keys) (*api.AuditReport, Step, error) {
 	c := &checker{
 		Keys: keys, in: bufio.NewReaderSize(r, 64<<10),
 		report: api.AuditReport{Source: Export, Instance: keys.Instance, PublicKey: keys.PublicKey},
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, Step{}, err
 		}
 		text, whole, err := c.next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = c.take(text, whole)
 		}
-		if err := c.take(text, whole); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, Step{}, err
 		}
 		if c.stop {
 			break
 		}
 	}
 	c.finish()
-	return &c.report, nil
+	return &c.report, c.judge.Top, nil
 }
 
 // checker goes through a file line by line.

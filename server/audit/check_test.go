@@ -118,7 +118,7 @@ func text(v any) []byte {
 
 func check(t testing.TB, keys Keys, file []byte) *api.AuditReport {
 	t.Helper()
-	r, err := CheckFile(context.Background(), bytes.NewReader(file), keys)
+	r, _, err := CheckFile(context.Background(), bytes.NewReader(file), keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestAKeyThatIsGoneIsAnError(t *testing.T) {
 	l := newTestLog("ours", 3)
 	keys := l.keys
 	keys.Link = func(Link, uint64, []byte) (Link, error) { return Link{}, errors.New("sealed") }
-	if _, err := CheckFile(t.Context(), bytes.NewReader(bytes.Join(l.file(Export, "", 0), nil)), keys); err == nil {
+	if _, _, err := CheckFile(t.Context(), bytes.NewReader(bytes.Join(l.file(Export, "", 0), nil)), keys); err == nil {
 		t.Error("no error")
 	}
 }

@@ -26,6 +26,7 @@ type Judge struct {
 
 	Records     uint64 // authentic ones
 	First, Last uint64 // lowest and highest place among them
+	Top         Step   // the one with the highest number in the log
 
 	pos      int // how many things went by
 	begun    bool
@@ -96,6 +97,9 @@ func (j *Judge) Record(s Step) {
 	j.Last = max(j.Last, s.Place)
 	if j.First == 0 || s.Place < j.First {
 		j.First = s.Place
+	}
+	if s.Number > j.Top.Number {
+		j.Top = s
 	}
 	if !j.begun {
 		j.Begin(s.Place-1, s.Number-1, s.Prev)

@@ -30,6 +30,9 @@ There are two verdicts. Intact: every record that is there is authentic and in
 its place. Complete: none is missing between the signed beginning and the end.
 What speaks against one is named with its place.
 
+A file is held against the log too: where the log lacks what the file has, the
+data was put back to an older state, which the data alone does not show.
+
 Exit codes: 0 intact and complete, 1 not.`,
 		Example: `  coffer audit verify
   coffer audit verify audit.jsonl`,
@@ -67,10 +70,17 @@ func runAuditVerify(ctx context.Context, name string, c *client.Client, out *con
 	if err := out.table(r, reportRows(r)); err != nil {
 		return err
 	}
-	if !r.Intact || !r.Complete {
+	if !r.Intact || !r.Complete || logText[r.Log] != "" {
 		return quietExit(exitError)
 	}
 	return nil
+}
+
+// logText is what is said where the log does not hold what a file of it does.
+var logText = map[string]string{
+	api.LogBehind:  "The log ends before this file does: the data was put back to an older state.",
+	api.LogDiffers: "The log has gone another way than this file: the data was put back to an older state.",
+	api.LogMissing: "The log lacks a record that this file has.",
 }
 
 func reportRows(r *api.AuditReport) [][]string {
@@ -86,6 +96,9 @@ func reportRows(r *api.AuditReport) [][]string {
 			place += fmt.Sprintf(", line %d", f.Line)
 		}
 		rows = append(rows, []string{"not " + f.Against, place + ": " + f.Detail})
+	}
+	if text := logText[r.Log]; text != "" {
+		rows = append(rows, []string{"but", text})
 	}
 	records := "none" + of
 	if r.Records > 0 {

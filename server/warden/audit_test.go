@@ -34,7 +34,7 @@ const (
 func at(tag byte, number uint64) []byte { return binary.BigEndian.AppendUint64([]byte{tag}, number) }
 
 // logHouse is a house whose log has some records and checkpoints.
-func logHouse(t *testing.T, options ...func(*warden.Config)) (*house, *warden.Warden) {
+func logHouse(t testing.TB, options ...func(*warden.Config)) (*house, *warden.Warden) {
 	t.Helper()
 	h := newHouse(t)
 	w := h.wardenWith(kvtest.Twice(h.db), append(options, func(c *warden.Config) { c.TestOnlyCheckpoints = 5 })...)
@@ -44,7 +44,7 @@ func logHouse(t *testing.T, options ...func(*warden.Config)) (*house, *warden.Wa
 }
 
 // eventually waits for what happens beside the requests.
-func eventually(t *testing.T, is func() bool) {
+func eventually(t testing.TB, is func() bool) {
 	t.Helper()
 	for range 1000 {
 		if is() {

@@ -14,6 +14,7 @@ import (
 
 	"coffer/server/api"
 	"coffer/server/warden"
+	"coffer/store/kv"
 )
 
 func exportVault(t testing.TB, w *warden.Warden, who warden.Caller) []byte {
@@ -236,6 +237,55 @@ func TestAClockMayJump(t *testing.T) {
 	for i, a := range l.Items[1:] {
 		if a.ID == l.Items[i].ID {
 			t.Error("a record is listed twice")
+		}
+	}
+}
+
+// TestDataThatWasPutBackIsSeenByAFile: from inside it cannot be seen.
+func TestDataThatWasPutBackIsSeenByAFile(t *testing.T) {
+	h, w := logHouse(t)
+	older := make(map[string][]byte)
+	must(t, h.db.View(t.Context(), func(r kv.Reader) error {
+		return r.Scan(kv.Range{}, func(k, v []byte) error {
+			older[string(k)] = bytes.Clone(v)
+			return nil
+		})
+	}))
+	h.use(w, 10)
+	file := export(t, w)
+	part := exportVault(t, w, h.ann(w))
+	if r := verifyFile(t, w, file); verdict(r) != sound || r.Log != api.LogSame {
+		t.Errorf("%s, the log is %s", verdict(r), r.Log)
+	}
+	must(t, w.Close())
+	h.change(func(tx kv.Tx) error {
+		return tx.Scan(kv.Range{}, func(k, _ []byte) error {
+			k = bytes.Clone(k)
+			if _, ok := older[string(k)]; !ok {
+				return tx.Delete(k)
+			}
+			return nil
+		})
+	})
+	h.change(func(tx kv.Tx) error {
+		for k, v := range older {
+			if err := tx.Put([]byte(k), v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w = h.warden(h.db)
+	if got := verdict(verify(t, w)); got != sound {
+		t.Errorf("the data: %s", got)
+	}
+	if r := verifyFile(t, w, file); verdict(r) != sound || r.Log != api.LogBehind {
+		t.Errorf("%s, the log is %s", verdict(r), r.Log)
+	}
+	h.use(w, 20)
+	for _, file := range [][]byte{file, part} {
+		if r := verifyFile(t, w, file); verdict(r) != sound || r.Log != api.LogDiffers {
+			t.Errorf("later: %s, the log is %s", verdict(r), r.Log)
 		}
 	}
 }

@@ -27,13 +27,13 @@ const repo = "ann/api"
 
 // house is a data file with a user, her key, and a vault with something in it.
 type house struct {
-	t     *testing.T
+	t     testing.TB
 	db    kv.DB
 	key   string // path of the key file
 	token string
 }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t testing.TB) *house {
 	t.Helper()
 	db, err := bolt.Open(filepath.Join(t.TempDir(), "data.db"), bolt.Options{NoSync: true})
 	if err != nil {
@@ -104,7 +104,7 @@ func pushOf(values map[string]string) api.PushSecrets {
 	return api.PushSecrets{RepoFullName: repo, Environment: "production", Secrets: all}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
