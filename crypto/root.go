@@ -95,7 +95,7 @@ func (m *Master) rootTag(key []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Subkey derives a key for one purpose, such as "audit-chain". It is HKDF-SHA256
+// Subkey derives a key for one purpose, such as "etag". It is HKDF-SHA256
 // with a label of its own, so a subkey says nothing about the root key, about
 // other subkeys or about the keys that wrap data keys. It changes when the root
 // key does. It panics after Destroy.

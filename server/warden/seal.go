@@ -105,6 +105,16 @@ func (w *Warden) holdKeys() (*keyring, error) {
 	return k, nil
 }
 
+// withKeys lends the keyring to use.
+func (w *Warden) withKeys(use func(*keyring) error) error {
+	keys, err := w.holdKeys()
+	if err != nil {
+		return err
+	}
+	defer keys.users.RUnlock()
+	return use(keys)
+}
+
 func (w *Warden) dropKeys() {
 	if k := w.keys.Swap(nil); k != nil {
 		k.destroy()
