@@ -153,6 +153,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 	for range rounds {
 		c := startChild(t, data)
 		ann := &client.Client{URL: c.url, Token: token}
+		proveLog(t, data)
 		var wg sync.WaitGroup
 		for _, w := range writers {
 			w.check(t, ann)
@@ -173,6 +174,19 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 		pushes += w.acked.Load()
 	}
 	t.Logf("%d rounds, about %d acknowledged pushes", rounds, pushes)
+}
+
+// proveLog wants the audit log of a running server to be whole.
+func proveLog(t *testing.T, data string) {
+	t.Helper()
+	transport, err := server.DialOperator(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := (&client.Client{URL: "http://operator", Transport: transport}).VerifyAudit(t.Context(), nil)
+	if err != nil || !r.Intact || !r.Complete {
+		t.Errorf("the audit log: %+v, %v", r, err)
+	}
 }
 
 func crashSetup(t *testing.T, data string) (token string, writers []*writer) {
