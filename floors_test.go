@@ -15,17 +15,21 @@ import (
 // new package has no place until it stands here.
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
-	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv"},
-	"coffer/server":               {"server/httpd", "server/stream", "server/warden", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
+	"coffer/server":               {"server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
-	"coffer/server/httpd":         {"server/warden", "server/access", "server/api"},
+	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/metrics"},
+	"coffer/server/httpd/openapi": {},
+	"coffer/server/jobs":          {"server/warden", "server/api", "server/metrics"},
 	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/billing", "server/dotenv", "server/forge", "server/stream", "crypto", "store", "store/kv"},
 	"coffer/server/access":        {},
 	"coffer/server/audit":         {"server/api"},
 	"coffer/server/api":           {},
 	"coffer/server/billing":       {"server/api"},
 	"coffer/server/dotenv":        {},
+	"coffer/server/offline":       {},
 	"coffer/server/forge":         {},
+	"coffer/server/metrics":       {},
 	"coffer/server/stream":        {},
 	"coffer/store":                {"store/kv"},
 	"coffer/store/kv":             {},
@@ -34,10 +38,11 @@ var rooms = map[string][]string{
 	"coffer/crypto/internal/cost": {},
 
 	// What only tests use.
-	"coffer/crypto/cryptotest": {"crypto/internal/cost"},
-	"coffer/store/kv/kvtest":   {"store/kv"},
-	"coffer/server/bench":      {},
-	"coffer/server/servertest": {"server", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+	"coffer/crypto/cryptotest":        {"crypto/internal/cost"},
+	"coffer/store/kv/kvtest":          {"store/kv"},
+	"coffer/server/httpd/openapitest": {"server/httpd/openapi"},
+	"coffer/server/servertest":        {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+	"coffer/server/bench":             {},
 }
 
 // libraries says in which rooms a third-party library may be used.
@@ -48,6 +53,10 @@ var libraries = map[string][]string{
 	"go.etcd.io/bbolt":             {"coffer/store/kv/bolt"},
 	"filippo.io/age":               {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
+
+	// What only tests use.
+	"github.com/getkin/kin-openapi":            {},
+	"github.com/santhosh-tekuri/jsonschema/v6": {"coffer/server/httpd/openapitest"},
 }
 
 type listed struct {

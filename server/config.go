@@ -1,10 +1,13 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
 	"time"
 
+	"coffer/server/billing"
+	"coffer/server/httpd"
 	"coffer/store/kv"
 )
 
@@ -21,10 +24,15 @@ type Config struct {
 	Audit  AuditConfig
 	Push   PushConfig
 	Plans  PlansConfig
+	Limits LimitsConfig
 
 	Retention RetentionConfig
+	Metrics   MetricsConfig
 	Log       LogConfig
 	Version   string // shown by health and status
+
+	// TestOnlyNow is the clock of tests.
+	TestOnlyNow func() time.Time
 }
 
 // StoreConfig bounds the data file.
@@ -54,11 +62,80 @@ type AuditConfig struct{ Reads, Stream string }
 // pushes merge unless they say otherwise. Nil means the default.
 type PushConfig struct{ AdditiveClients []string }
 
-// PlansConfig names the plan of everybody while billing is off.
-type PlansConfig struct{ Default string }
+// PlansConfig says what plans allow. Default is the plan of everybody while
+// billing is off; UpgradeURL is where a higher one is had, by default the page of
+// the error; Limits change cells of the contract's table.
+type PlansConfig struct {
+	Default    string
+	UpgradeURL string
+	Limits     []PlanLimit
+}
 
-// RetentionConfig says how long the trash keeps a secret; default 30 days.
-type RetentionConfig struct{ Trash time.Duration }
+// LimitsConfig says how many requests one caller may send, in each bucket of
+// the contract.
+type LimitsConfig struct {
+	General, Bulk, Value, Verify, Poll, Login, UI Rate
+}
+
+// Rate is how many requests fit into a window, which opens with the first of
+// them.
+type Rate = httpd.Rate
+
+// NoLimits lets every caller send as many requests as they like.
+func NoLimits() LimitsConfig {
+	off := Rate{Off: true}
+	return LimitsConfig{General: off, Bulk: off, Value: off, Verify: off, Poll: off, Login: off, UI: off}
+}
+
+// PlanLimit is one cell of the table of plans.
+type PlanLimit = billing.Setting
+
+// PlanLimits are all cells with their defaults.
+func PlanLimits() []PlanLimit { return billing.Plans().Settings() }
+
+// CheckPlanLimit holds one cell against its rule.
+func CheckPlanLimit(l PlanLimit) error { return billing.Plans().Set(l) }
+
+func (c PlansConfig) table() (billing.Table, billing.Plan, error) {
+	plans := billing.Plans()
+	for _, l := range c.Limits {
+		if err := plans.Set(l); err != nil {
+			return nil, billing.Plan{}, fmt.Errorf("plans.%s.%s: %w", l.Plan, l.Limit, err)
+		}
+	}
+	plan, err := plans.Find(c.Default)
+	return plans, plan, err
+}
+
+// RetentionConfig says how long things are kept that nobody removes: secrets in
+// the trash (30 days), values that were replaced (Keep), and activity (ByPlan).
+type RetentionConfig struct {
+	Trash    time.Duration
+	Versions Retention
+	Audit    Retention
+}
+
+// Retention is Keep, ByPlan or For a time; the zero value means the default.
+type Retention struct {
+	how string
+	d   time.Duration
+}
+
+// Kinds of retention.
+var (
+	Keep   = Retention{how: "keep"}
+	ByPlan = Retention{how: "plan"}
+)
+
+// For keeps things for a time.
+func For(d time.Duration) Retention { return Retention{"for", d} }
+
+func (r Retention) or(standard Retention) billing.Retention {
+	if r.how == "" {
+		r = standard
+	}
+	return billing.Retention{ByPlan: r == ByPlan, For: r.d}
+}
 
 // LogConfig says what is logged, and how: Level debug, info, warn or error;
 // Format text or json.

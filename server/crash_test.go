@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // serveChild serves until it is killed, and prints its address.
 func serveChild(data string) {
-	s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Log: server.LogConfig{Level: "error"}})
+	s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -104,7 +104,7 @@ func (w *writer) run(c *client.Client) {
 			values[k] = api.NewSecret(strconv.FormatInt(n, 10))
 		}
 		_, err := c.Push(context.Background(), api.PushSecrets{
-			RepoFullName: repo, Environment: w.environment, Secrets: values, Mode: api.ModeReplace,
+			RepoFullName: repo, Environment: w.environment, Secrets: values, Mode: new(api.ModeReplace),
 		})
 		if err != nil {
 			return

@@ -19,6 +19,8 @@ import (
 	"coffer/server/api"
 	"coffer/server/billing"
 	"coffer/server/httpd"
+	"coffer/server/jobs"
+	"coffer/server/metrics"
 	"coffer/server/stream"
 	"coffer/server/warden"
 	"coffer/store"
@@ -40,6 +42,9 @@ type Server struct {
 	db       *bolt.DB
 	store    *store.Store
 	warden   *warden.Warden
+	jobs     *jobs.Runner
+	requests metrics.Requests
+	scraped  http.Handler // on a listener of its own
 	public   http.Handler
 	operator http.Handler
 	claim    string
@@ -47,6 +52,8 @@ type Server struct {
 	stopping chan struct{}
 	stop     func() // closes stopping
 	addr     string
+
+	metricsAddr string
 }
 
 // New opens the data in cfg.Data, makes it when there is none, and tries to
@@ -57,8 +64,11 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := billing.Find(cfg.Plans.Default)
+	plans, plan, err := cfg.Plans.table()
 	if err != nil {
+		return nil, err
+	}
+	if cfg.Metrics.Token, err = cfg.Metrics.token(); err != nil {
 		return nil, err
 	}
 	if cfg.Audit.Reads != "" && cfg.Audit.Reads != "durable" && cfg.Audit.Reads != "batched" {
@@ -68,18 +78,18 @@ func New(cfg Config) (*Server, error) {
 		cfg.PublicURL = "http://" + cfg.Listen
 	}
 	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
-	if plan.UpgradeURL == "" {
-		plan.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
+	if cfg.Plans.UpgradeURL == "" {
+		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
 	s := &Server{c: cfg, log: log, ready: make(chan struct{}), stopping: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
-	if err := s.open(plan); err != nil {
+	if err := s.open(plans, plan); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) open(plan billing.Plan) (err error) {
+func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	target, err := openStream(s.c.Audit.Stream)
 	if err != nil {
 		return err
@@ -98,9 +108,12 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	s.warden = warden.New(warden.Config{
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
-		Plan: plan, TrashRetention: s.c.Retention.Trash, Status: httpd.Status,
+		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
+		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
+		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,
 	})
+	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
@@ -110,11 +123,16 @@ func (s *Server) open(plan billing.Plan) (err error) {
 	}
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
-		Version: s.c.Version, Log: s.log, Stopping: s.stopping,
+		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
+		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
+		Stopping: s.stopping,
 	}
-	s.public, s.operator = httpd.New(face), httpd.NewOperator(face)
+	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 	return nil
 }
+
+// ErrLocked means that another process works on the data.
+var ErrLocked = kv.ErrLocked
 
 // openStream is where records go too, nil for nowhere.
 func openStream(config string) (stream.Target, error) {
@@ -218,38 +236,81 @@ func (s *Server) Run(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
-	tcp, err := net.Listen("tcp", s.c.Listen)
+	all, err := s.listen()
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
-	socket, err := listenOperator(s.c.Data)
-	if err != nil {
-		return errors.Join(err, tcp.Close())
+	failed := make(chan error, len(all))
+	for _, a := range all {
+		go func() { failed <- a.server.Serve(a.Listener) }()
 	}
-	s.addr = tcp.Addr().String()
-	public, operator := s.httpServer(s.public), s.httpServer(s.operator)
-	failed := make(chan error, 2)
-	go func() { failed <- public.Serve(tcp) }()
-	go func() { failed <- operator.Serve(socket) }()
+	s.jobs.Start()
 	close(s.ready)
 	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", s.warden.State())
 
-	running := 2
+	running := len(all)
 	select {
 	case err = <-failed:
 		running--
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
+	s.jobs.Close()
 	s.stop()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
-	err = errors.Join(err, public.Shutdown(grace), operator.Shutdown(grace))
+	for _, a := range all {
+		err = errors.Join(err, a.server.Shutdown(grace))
+	}
 	for range running {
 		<-failed
 	}
 	return err
 }
+
+// address is one of those that the instance listens on.
+type address struct {
+	net.Listener
+	server *http.Server
+}
+
+// listen takes hold of all addresses, or of none.
+func (s *Server) listen() (all []address, err error) {
+	add := func(what string, listen func() (net.Listener, error), h http.Handler) {
+		if err != nil {
+			return
+		}
+		l, failed := listen()
+		if failed != nil {
+			err = fmt.Errorf("%s: %w", what, failed)
+			return
+		}
+		all = append(all, address{l, s.httpServer(h)})
+	}
+	tcp := func(at string) func() (net.Listener, error) {
+		return func() (net.Listener, error) { return net.Listen("tcp", at) }
+	}
+	add("listen", tcp(s.c.Listen), s.public)
+	add("listen for the operator", func() (net.Listener, error) { return listenOperator(s.c.Data) }, s.operator)
+	if s.c.Metrics.Listen != "" {
+		add("listen for the metrics", tcp(s.c.Metrics.Listen), s.scraped)
+	}
+	if err != nil {
+		for _, a := range all {
+			err = errors.Join(err, a.Close())
+		}
+		return nil, err
+	}
+	s.addr = all[0].Addr().String()
+	if s.c.Metrics.Listen != "" {
+		s.metricsAddr = all[2].Addr().String()
+	}
+	return all, nil
+}
+
+// MetricsAddr is where the metrics have a listener of their own, once the
+// instance is ready.
+func (s *Server) MetricsAddr() string { return s.metricsAddr }
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
@@ -263,6 +324,9 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 
 // Close ends the use of the data. Run must have returned.
 func (s *Server) Close() error {
+	if s.jobs != nil {
+		s.jobs.Close()
+	}
 	s.stop()
 	return errors.Join(s.warden.Close(), s.store.Close())
 }

@@ -137,6 +137,11 @@ func (r Reader) activityPage(list []byte, limit, offset int) ([]Activity, int, e
 	if err != nil {
 		return nil, 0, err
 	}
+	return r.activityBetween(list, first, last, limit, offset)
+}
+
+// activityBetween is a page of the records first to last of a list.
+func (r Reader) activityBetween(list []byte, first, last uint64, limit, offset int) ([]Activity, int, error) {
 	total := int(last - first + 1)
 	if offset >= total {
 		return nil, total, nil
@@ -148,7 +153,7 @@ func (r Reader) activityPage(list []byte, limit, offset int) ([]Activity, int, e
 		Reverse: true,
 	}
 	all := make([]Activity, 0, min(limit, total-offset))
-	err = r.kv.Scan(page, func(_, number []byte) error {
+	err := r.kv.Scan(page, func(_, number []byte) error {
 		a, err := r.listed(number)
 		if err == nil {
 			all = append(all, a)

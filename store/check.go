@@ -80,7 +80,7 @@ func (c *check) vault(v Vault) error {
 	}{
 		{nameKey(v.Repository()), v.ID[:], "by its name"},
 		{key(tagVaultRepo, v.RepoID), v.ID[:], "by its repository"},
-		{key(tagVaultAccount, v.account(), "\x00", v.ID), nil, "by its account"},
+		{key(tagVaultAccount, v.Account(), "\x00", v.ID), nil, "by its account"},
 		{key(tagVaultKey, v.ID, v.Generation), nil, "with a data key"},
 	} {
 		if err := c.want(index.key, index.value, "vault %s (%s) is not found %s", v.ID, v.Repository(), index.name); err != nil {

@@ -20,9 +20,16 @@ type Environment struct {
 	Trashed  int    `cbor:"8,keyasint"`
 	Created  Millis `cbor:"9,keyasint"`
 	Updated  Millis `cbor:"10,keyasint"`
+	Lost     []Span `cbor:"11,keyasint,omitempty"` // revisions of which secrets were removed for good
+	Expired  Millis `cbor:"12,keyasint,omitempty"` // when retention last removed something of it
 }
 
 var environments = table[Environment]{tagEnvironment, "environment"}
+
+// Environment is the environment with this id.
+func (r Reader) Environment(vault, id ID) (Environment, error) {
+	return environments.get(r.kv, vault, id)
+}
 
 // Environments lists a vault's environments in display order.
 func (r Reader) Environments(vault ID) ([]Environment, error) {
@@ -67,8 +74,13 @@ func (tx Tx) DeleteEnvironment(e Environment) error {
 			}
 		}
 	}
-	if err := deleteAll(tx.kv, key(tagNewest, e.Vault, e.ID)); err != nil {
+	if err := tx.deleteOverridesOf(e); err != nil {
 		return err
+	}
+	for _, prefix := range [][]byte{key(tagNewest, e.Vault, e.ID), key(tagRevision, e.Vault, e.ID)} {
+		if err := deleteAll(tx.kv, prefix); err != nil {
+			return err
+		}
 	}
 	return environments.delete(tx.kv, e.Vault, e.ID)
 }

@@ -79,6 +79,7 @@ func writeSamples(tx Tx) error {
 				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9})
 		},
 		func() error { return tx.TrashSecret(&envs[0], n, 10, 20) },
+		func() error { return tx.AddRevision(&envs[0], Revision{At: 5, By: id(3), Keys: []string{"A1"}}) },
 		func() error { return tx.PutEnvironment(envs[0]) },
 		func() error {
 			base := Checkpoint{Number: 7, Link: Link{7}, At: 5, Base: 7, Signature: []byte("signature")}
@@ -89,6 +90,9 @@ func writeSamples(tx Tx) error {
 				Repository: "Ann/Repo1", Platform: "cli", Metadata: map[string]any{"secretCount": 2, "secretKeys": []string{"A0", "A1"}, "at": nil},
 				IP: "127.0.0.1", UserAgent: "coffer/1"})
 			return err
+		},
+		func() error {
+			return tx.PutJobRun(JobRun{Name: "trash", Started: 5, Ended: 6, Removed: 7, Error: "full"})
 		},
 		func() error {
 			return tx.AddCheckpoint(Checkpoint{Number: 8, Link: Link{8}, At: 6, Base: 7, Signature: []byte("signature")})

@@ -9,6 +9,7 @@ type Instance struct {
 	Fingerprint string `cbor:"4,keyasint"`  // of the master key
 	RootKey     []byte `cbor:"5,keyasint"`  // age file to the master key
 	SystemKey   []byte `cbor:"6,keyasint"`  // age file under the root key
+	TokenKey    []byte `cbor:"20,keyasint"` // signs service tokens, sealed under the system key
 	AuditChain  []byte `cbor:"30,keyasint"` // links the audit log, sealed under the system key
 	AuditNotary []byte `cbor:"31,keyasint"` // signs statements about it, sealed under the system key
 }

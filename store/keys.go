@@ -1,6 +1,9 @@
 package store
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // APIKey is an API key. Its token is nowhere: Hash finds it.
 type APIKey struct {
@@ -61,4 +64,13 @@ func (tx Tx) PutAPIKey(k APIKey) error {
 		return err
 	}
 	return apiKeys.put(tx.kv, k, k.ID)
+}
+
+// DeleteAPIKey removes a key with its indexes.
+func (tx Tx) DeleteAPIKey(k APIKey) error {
+	return errors.Join(
+		tx.kv.Delete(key(tagAPIKeyHash, k.Hash[:])),
+		tx.kv.Delete(key(tagAPIKeyUser, k.User, k.ID)),
+		apiKeys.delete(tx.kv, k.ID),
+	)
 }

@@ -66,6 +66,8 @@ type Secret struct {
 	Environment ID     `cbor:"3,keyasint"`
 	Key         string `cbor:"4,keyasint"`
 	Created     Millis `cbor:"5,keyasint"`
+	Since       uint64 `cbor:"12,keyasint"`           // revision that created it
+	Gone        []Span `cbor:"13,keyasint,omitempty"` // when it was in the trash before
 
 	// Of trashed secrets only.
 	Trashed    Millis `cbor:"6,keyasint,omitempty"`
@@ -74,6 +76,21 @@ type Secret struct {
 	Number     uint32 `cbor:"9,keyasint,omitempty"`
 	Updated    Millis `cbor:"10,keyasint,omitempty"`
 	ModifiedBy ID     `cbor:"11,keyasint,omitempty"`
+	GoneSince  uint64 `cbor:"14,keyasint,omitempty"` // revision that trashed it
+}
+
+// ActiveAt reports whether the secret was active at a revision of its
+// environment.
+func (s Secret) ActiveAt(revision uint64) bool {
+	if revision < s.Since || s.Trashed != 0 && revision >= s.GoneSince {
+		return false
+	}
+	for _, gone := range s.Gone {
+		if gone.Holds(revision) {
+			return false
+		}
+	}
+	return true
 }
 
 var secrets = table[Secret]{tagSecret, "secret"}
@@ -104,7 +121,7 @@ func (r Reader) NewestOf(e Environment, name string) (Newest, error) {
 
 // AddSecret writes a new secret with its first version, and counts it.
 func (tx Tx) AddSecret(e *Environment, n Newest, v Version) error {
-	s := Secret{ID: n.Secret, Vault: e.Vault, Environment: e.ID, Key: n.Key, Created: n.Created}
+	s := Secret{ID: n.Secret, Vault: e.Vault, Environment: e.ID, Key: n.Key, Created: n.Created, Since: v.Revision}
 	if err := secrets.put(tx.kv, s, e.Vault, s.ID); err != nil {
 		return err
 	}
@@ -151,18 +168,21 @@ func (tx Tx) RenameSecret(e Environment, from string, n Newest) error {
 	return tx.putNewest(e, n)
 }
 
-// TrashSecret moves an active secret to the trash until expires, and counts it.
+// TrashSecret moves an active secret to the trash until expires, with the
+// environment's next revision, and counts it.
 func (tx Tx) TrashSecret(e *Environment, n Newest, now, expires Millis) error {
+	s, err := tx.Secret(e.Vault, n.Secret)
+	if err != nil {
+		return err
+	}
 	if err := tx.kv.Delete(key(tagNewest, e.Vault, e.ID, n.Key)); err != nil {
 		return err
 	}
 	e.Secrets--
 	e.Trashed++
-	return tx.addTrashed(Secret{
-		ID: n.Secret, Vault: e.Vault, Environment: e.ID, Key: n.Key, Created: n.Created,
-		Trashed: now, Expires: expires,
-		Version: n.Version, Number: n.Number, Updated: n.Updated, ModifiedBy: n.ModifiedBy,
-	})
+	s.Trashed, s.Expires, s.GoneSince = now, expires, e.Revision+1
+	s.Version, s.Number, s.Updated, s.ModifiedBy = n.Version, n.Number, n.Updated, n.ModifiedBy
+	return tx.addTrashed(s)
 }
 
 // forget removes an active secret's row and its versions; its newest value is

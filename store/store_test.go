@@ -70,7 +70,7 @@ func addSample(tx Tx, n byte, count int) error {
 		second := ID{0: 9, 1: n, 2: byte(i), 15: 2}
 		secret := ID{0: 8, 1: n, 2: byte(i)}
 		row := Newest{Key: fmt.Sprint("A", i), Secret: secret, Version: first, Number: 1, Generation: 1, Created: 6, Updated: 6, Sealed: []byte("x")}
-		ver := Version{ID: first, Vault: v.ID, Secret: secret, Number: 1, Generation: 1, Created: 6, Sealed: []byte("x")}
+		ver := Version{ID: first, Vault: v.ID, Secret: secret, Number: 1, Generation: 1, Revision: 1, Created: 6, Sealed: []byte("x")}
 		if err := tx.AddSecret(&e, row, ver); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ const (
 	tagInstance       = 0x01 // → Instance
 	tagMethod         = 0x02 // method → Method
 	tagProbe          = 0x03 // → nothing; rewritten to see whether writing works
+	tagJob            = 0x04 // name → JobRun
 	tagUser           = 0x10 // user → User
 	tagUserForge      = 0x11 // forge 0x00 account → user
 	tagAPIKey         = 0x12 // key → APIKey
@@ -33,6 +34,11 @@ const (
 	tagTrash          = 0x28 // vault secret → nothing
 	tagTrashDue       = 0x29 // expiry vault secret → nothing
 	tagVersion        = 0x2a // version → Version, framed
+	tagRevision       = 0x2b // vault environment revision → Revision
+	tagOverride       = 0x2c // vault override → Override
+	tagOrg            = 0x2d // forge 0x00 account → Org
+	tagSession        = 0x2e // session → Session
+	tagSessionUser    = 0x2f // user session → nothing
 	tagActivity       = 0x30 // number → Activity, framed
 	tagActivityEnd    = 0x31 // → LogEnd, framed; right behind the records, to lie in the page that an append writes anyway
 	tagActivityActor  = 0x32 // user number-of-this-user → number

@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // Trash lists a vault's trashed secrets, oldest secret first.
 func (r Reader) Trash(vault ID) ([]Secret, error) {
@@ -34,24 +37,31 @@ func (tx Tx) leaveTrash(s Secret) error {
 	)
 }
 
-// RestoreSecret makes a trashed secret active again; n.Sealed is its value,
-// sealed for its place among the newest.
+// RestoreSecret makes a trashed secret active again with the environment's next
+// revision; n.Sealed is its value, sealed for its place among the newest.
 func (tx Tx) RestoreSecret(e *Environment, s Secret, n Newest) error {
 	if err := tx.leaveTrash(s); err != nil {
 		return err
 	}
 	e.Trashed--
 	e.Secrets++
-	row := Secret{ID: s.ID, Vault: s.Vault, Environment: s.Environment, Key: s.Key, Created: s.Created}
+	row := Secret{ID: s.ID, Vault: s.Vault, Environment: s.Environment, Key: s.Key, Created: s.Created, Since: s.Since}
+	row.Gone = append(slices.Clip(s.Gone), Span{s.GoneSince, e.Revision + 1})
 	if err := secrets.put(tx.kv, row, s.Vault, s.ID); err != nil {
 		return err
 	}
 	return tx.putNewest(*e, n)
 }
 
-// DestroySecret removes a trashed secret for good, and counts it.
+// DestroySecret removes a trashed secret for good, counts it, and notes for
+// which revisions it is missing from now on.
 func (tx Tx) DestroySecret(e *Environment, s Secret) error {
 	e.Trashed--
+	from := s.Since
+	for _, gone := range append(slices.Clip(s.Gone), Span{From: s.GoneSince}) {
+		e.Lost = addSpan(e.Lost, Span{from, gone.From})
+		from = gone.To
+	}
 	return tx.removeTrashed(s)
 }
 

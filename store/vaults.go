@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"strings"
+
+	"coffer/store/kv"
 )
 
 // Vault is the vault of one repository.
@@ -24,8 +26,8 @@ type Vault struct {
 // Repository is "owner/name".
 func (v Vault) Repository() string { return v.Owner + "/" + v.Name }
 
-// account groups the vaults whose quotas are counted together.
-func (v Vault) account() string {
+// Account groups the vaults whose quotas are counted together.
+func (v Vault) Account() string {
 	if v.OwnerKind == OwnerOrg {
 		return AccountOfOrg(v.OwnerID)
 	}
@@ -86,6 +88,23 @@ func (r Reader) VaultsOf(account string) ([]Vault, error) {
 	return all, nil
 }
 
+// FirstPrivate lists the ids of up to n private vaults of an account, oldest
+// first.
+func (r Reader) FirstPrivate(account string, n int) ([]ID, error) {
+	var first []ID
+	err := r.kv.Scan(kv.Prefix(key(tagVaultAccount, account, "\x00")), func(k, _ []byte) error {
+		if len(first) >= n {
+			return kv.Stop
+		}
+		v, err := r.Vault(ID(k[len(k)-16:]))
+		if err == nil && v.Private {
+			first = append(first, v.ID)
+		}
+		return err
+	})
+	return first, err
+}
+
 // AddVault writes a new vault with the age file of its first data key, or fails
 // with ErrExists when its repository, or the repository's name, has one.
 func (tx Tx) AddVault(v Vault, dataKey []byte) error {
@@ -99,7 +118,7 @@ func (tx Tx) AddVault(v Vault, dataKey []byte) error {
 			return err
 		}
 	}
-	if err := tx.kv.Put(key(tagVaultAccount, v.account(), "\x00", v.ID), nil); err != nil {
+	if err := tx.kv.Put(key(tagVaultAccount, v.Account(), "\x00", v.ID), nil); err != nil {
 		return err
 	}
 	if err := tx.kv.Put(key(tagVaultKey, v.ID, v.Generation), dataKey); err != nil {
@@ -132,8 +151,9 @@ func (tx Tx) DeleteVault(v Vault) error {
 	return errors.Join(
 		tx.kv.Delete(nameKey(v.Repository())),
 		tx.kv.Delete(key(tagVaultRepo, v.RepoID)),
-		tx.kv.Delete(key(tagVaultAccount, v.account(), "\x00", v.ID)),
+		tx.kv.Delete(key(tagVaultAccount, v.Account(), "\x00", v.ID)),
 		deleteAll(tx.kv, key(tagVaultKey, v.ID)),
+		deleteAll(tx.kv, key(tagOverride, v.ID)),
 		vaults.delete(tx.kv, v.ID),
 	)
 }

@@ -18,17 +18,18 @@ type Version struct {
 	Secret     ID
 	Number     uint32
 	Generation uint32 // of the data key that sealed the value
+	Revision   uint64 // of the environment, since which this is the value
 	Created    Millis
 	CreatedBy  ID
 	Previous   ID // zero for the first, or when retention removed what was before
 	Sealed     []byte
 }
 
-// The frame: format, vault, secret, number, generation, created, created by,
-// previous, sealed value. The id is the key.
+// The frame: format, vault, secret, number, generation, revision, created,
+// created by, previous, sealed value. The id is the key.
 const (
 	versionFormat = 1
-	versionHeader = 1 + 16 + 16 + 4 + 4 + 8 + 16 + 16
+	versionHeader = 1 + 16 + 16 + 4 + 4 + 8 + 8 + 16 + 16
 )
 
 func (v Version) frame() []byte {
@@ -38,6 +39,7 @@ func (v Version) frame() []byte {
 	b = append(b, v.Secret[:]...)
 	b = binary.BigEndian.AppendUint32(b, v.Number)
 	b = binary.BigEndian.AppendUint32(b, v.Generation)
+	b = binary.BigEndian.AppendUint64(b, v.Revision)
 	b = binary.BigEndian.AppendUint64(b, uint64(v.Created))
 	b = append(b, v.CreatedBy[:]...)
 	b = append(b, v.Previous[:]...)
@@ -54,9 +56,10 @@ func parseVersion(id ID, b []byte) (Version, error) {
 		Secret:     ID(b[17:33]),
 		Number:     binary.BigEndian.Uint32(b[33:]),
 		Generation: binary.BigEndian.Uint32(b[37:]),
-		Created:    Millis(binary.BigEndian.Uint64(b[41:])),
-		CreatedBy:  ID(b[49:65]),
-		Previous:   ID(b[65:81]),
+		Revision:   binary.BigEndian.Uint64(b[41:]),
+		Created:    Millis(binary.BigEndian.Uint64(b[49:])),
+		CreatedBy:  ID(b[57:73]),
+		Previous:   ID(b[73:89]),
 		Sealed:     b[versionHeader:],
 	}, nil
 }

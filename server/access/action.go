@@ -109,7 +109,10 @@ const (
 	LocalRepoAdd
 	LocalRoleGrant
 	TokenIssue
+	SignIn
 	SystemSeal
+	JobList
+	JobRun
 	AuditExport
 	AuditVerify
 

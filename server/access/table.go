@@ -120,7 +120,10 @@ var rows = [actionEnd]Row{
 	LocalRepoAdd:   {Name: "local_repo_add", Kinds: Operator},
 	LocalRoleGrant: {Name: "local_role_grant", Kinds: Operator},
 	TokenIssue:     {Name: "token_issue", Kinds: Operator},
+	SignIn:         {Name: "sign_in", Kinds: Operator},
 	SystemSeal:     {Name: "system_seal", Kinds: Operator},
+	JobList:        {Name: "job_list", Kinds: Operator},
+	JobRun:         {Name: "job_run", Kinds: Operator},
 	AuditExport:    {Name: "audit_export", Kinds: Operator},
 	AuditVerify:    {Name: "audit_verify", Kinds: Operator},
 }

@@ -1,13 +1,21 @@
 package api
 
-import "slices"
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
 
 // PushSecrets asks to make an environment hold exactly these secrets.
 type PushSecrets struct {
 	RepoFullName string            `json:"repoFullName" need:"true"`
 	Environment  string            `json:"environment" need:"true"`
 	Secrets      map[string]Secret `json:"secrets" need:"true"`
-	Mode         string            `json:"mode"`
+	Mode         *string           `json:"mode"`
+	BaseRevision *int              `json:"baseRevision"` // refuse unless the environment is at this revision
+	DryRun       bool              `json:"dryRun"`
 }
 
 // The two ways a push treats active keys that it does not name.
@@ -23,9 +31,10 @@ func (r PushSecrets) Repository() string { return r.RepoFullName }
 func (r PushSecrets) Check(f *Fields) {
 	f.repo("repoFullName", r.RepoFullName)
 	f.environment("environment", r.Environment)
-	if r.Mode != "" {
-		f.oneOf("mode", r.Mode, ModeReplace, ModeMerge)
+	if r.Mode != nil {
+		f.oneOf("mode", *r.Mode, ModeReplace, ModeMerge)
 	}
+	f.between("baseRevision", r.BaseRevision, 0, 1<<53)
 	if len(r.Secrets) > MaxSecretsPerPush {
 		f.Add("secrets", FieldTooLarge, "At most %d secrets in one push; this one has %d.", MaxSecretsPerPush, len(r.Secrets))
 		return
@@ -53,10 +62,19 @@ type PushStats struct {
 
 // Pushed answers a push.
 type Pushed struct {
-	Success  bool      `json:"success"`
-	Message  string    `json:"message"`
-	Stats    PushStats `json:"stats"`
-	Revision uint64    `json:"revision"`
+	Success  bool         `json:"success"`
+	Message  string       `json:"message"`
+	Stats    PushStats    `json:"stats"`
+	Revision uint64       `json:"revision"`
+	DryRun   bool         `json:"dryRun,omitempty"`
+	Changes  *PushChanges `json:"changes,omitempty"` // of a dry run
+}
+
+// PushChanges names what a push would do.
+type PushChanges struct {
+	Created []string `json:"created"`
+	Updated []string `json:"updated"`
+	Deleted []string `json:"deleted"`
 }
 
 // PullSecrets asks for an environment's values.
@@ -66,6 +84,9 @@ type PullSecrets struct {
 	Limit       *int   `query:"limit"`
 	Offset      *int   `query:"offset"`
 	Format      string `query:"format"`
+	At          string `query:"at"`       // an instant in the past
+	Revision    *int   `query:"revision"` // a revision in the past
+	IfNoneMatch string `header:"If-None-Match"`
 }
 
 // The two forms a pull answers in.
@@ -99,6 +120,35 @@ func (r PullSecrets) Check(f *Fields) {
 	if r.Format != "" {
 		f.oneOf("format", r.Format, FormatEnv, FormatJSON)
 	}
+	f.between("revision", r.Revision, 0, 1<<53)
+	if r.At == "" {
+		return
+	}
+	if _, err := parseInstant(r.At); err != nil {
+		f.Add("at", InvalidFormat, "An instant in RFC 3339, like 2026-11-20T09:15:00Z.")
+	}
+	if r.Revision != nil {
+		f.Add("revision", NotAllowed, "Ask for an instant or for a revision, not for both.")
+	}
+}
+
+// Instant is At, or the zero time when it is absent.
+func (r PullSecrets) Instant() time.Time {
+	at, _ := parseInstant(r.At)
+	return at
+}
+
+// rfc3339 is stricter than time.Parse, which takes hours of one digit, commas
+// and offsets of more than a day.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// parseInstant reads RFC 3339, its small letters included.
+func parseInstant(text string) (time.Time, error) {
+	text = strings.ToUpper(text)
+	if !rfc3339.MatchString(text) {
+		return time.Time{}, fmt.Errorf("%q is not in RFC 3339", text)
+	}
+	return time.Parse(time.RFC3339, text)
 }
 
 // Pulled answers a pull: Content in the env form, Secrets in the JSON form.
@@ -108,4 +158,15 @@ type Pulled struct {
 	Count    int                 `json:"count"`
 	Total    int                 `json:"total"`
 	Revision uint64              `json:"revision"`
+
+	// Incomplete says of a look into the past that some of it was removed for good.
+	Incomplete bool `json:"incomplete,omitempty"`
+
+	// ETag names this answer; NotModified says that the client has it already,
+	// and that there is nothing else in here.
+	ETag        string `json:"-"`
+	NotModified bool   `json:"-"`
 }
+
+// Tag is the answer's entity tag and whether the client has the answer already.
+func (p Pulled) Tag() (etag string, notModified bool) { return p.ETag, p.NotModified }

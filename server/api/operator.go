@@ -11,6 +11,7 @@ func CheckUsername(f *Fields, field, name string) {
 }
 
 const (
+	maxTTL      = 10 * 366 * 24 * 60 * 60 // seconds
 	minPassword = 8
 	maxPassword = 1024
 )
@@ -121,7 +122,10 @@ type IssueToken struct {
 // Check holds what it shares with CreateAPIKey against the same rules.
 func (r IssueToken) Check(f *Fields) {
 	CreateAPIKey{Name: r.Name, Environment: r.Environment, Scopes: r.Scopes, AllowedIPs: r.AllowedIPs}.Check(f)
-	if r.TTLSeconds < 0 {
+	switch {
+	case r.TTLSeconds < 0:
 		f.Add("ttlSeconds", TooSmall, "A positive duration, or none for a key that never expires.")
+	case r.TTLSeconds > maxTTL:
+		f.Add("ttlSeconds", FieldTooLarge, "At most ten years, or none for a key that never expires.")
 	}
 }

@@ -111,7 +111,7 @@ func openWarden(ctx context.Context, dir string, batched bool) (w *warden.Warden
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	plan, err := billing.Find("")
+	plan, err := billing.Plans().Find("")
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}

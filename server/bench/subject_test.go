@@ -30,8 +30,9 @@ func serveSubject() error {
 	}
 	s, err := server.New(server.Config{
 		Listen: "127.0.0.1:0", Data: os.Getenv(subjectData), Version: "bench",
-		Audit: server.AuditConfig{Reads: os.Getenv(subjectReads)},
-		Log:   server.LogConfig{Level: os.Getenv("COFFER_LOG_LEVEL"), Output: log},
+		Audit:  server.AuditConfig{Reads: os.Getenv(subjectReads)},
+		Limits: server.NoLimits(),
+		Log:    server.LogConfig{Level: os.Getenv("COFFER_LOG_LEVEL"), Output: log},
 	})
 	if err != nil {
 		return err

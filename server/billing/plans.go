@@ -1,10 +1,12 @@
 // Package billing knows what a plan allows, and in time how plans are paid for.
-// Its tables are pure; it knows no vault and no user.
+// Its tables and rules are pure; it knows no store, no vault and no user.
+//
+// Its invariant: what a plan forbids is decided here once, and whoever shows it
+// and whoever enforces it ask the same function.
 package billing
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,51 +18,61 @@ type Plan struct {
 	Name            string
 	PublicRepos     api.Limit
 	PrivateRepos    api.Limit
-	PrivateOrgRepos bool
+	PrivateOrgRepos bool      // private repositories of organizations
 	Environments    api.Limit // per vault
 	Secrets         api.Limit // active, per private vault
 	Connections     api.Limit
 	SyncLinks       api.Limit
-	PushBatch       int
-	ValueBytes      int
+	PushBatch       api.Limit
+	ValueBytes      api.Limit
 	Collaborators   api.Limit // reported, not enforced
-	AuditDays       int
-	VersionDays     int
-	UpgradeURL      string // where a higher plan is had, or ""
+	AuditDays       api.Limit
+	VersionDays     api.Limit
 }
 
-// DefaultPlan is everybody's plan while billing is off.
+// DefaultPlan is everybody's plan while billing is off and nobody says otherwise.
 const DefaultPlan = "team"
 
-// Plans is the table of the contract's defaults.
-func Plans() map[string]Plan {
+// Plans is the table of the contract's defaults, lowest plan first.
+func Plans() Table {
 	const none = api.Unlimited
-	all := []Plan{
-		{Name: "free", PrivateRepos: 1, Environments: 3, Secrets: 20, Connections: 1, SyncLinks: 2, PushBatch: 100, ValueBytes: api.MaxValue, Collaborators: 15, AuditDays: 7, VersionDays: 30},
-		{Name: "pro", PrivateRepos: 5, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 500, ValueBytes: api.MaxValue, Collaborators: 15, AuditDays: 30, VersionDays: 30},
-		{Name: "startup", PrivateRepos: 40, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 1000, ValueBytes: api.MaxValueLarge, Collaborators: 30, AuditDays: 90, VersionDays: 30},
-		{Name: "team", PrivateRepos: none, PrivateOrgRepos: true, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 1000, ValueBytes: api.MaxValueLarge, Collaborators: 15, AuditDays: 90, VersionDays: 30},
-		{Name: "enterprise", PrivateRepos: none, PrivateOrgRepos: true, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 1000, ValueBytes: api.MaxValueLarge, Collaborators: none, AuditDays: 365, VersionDays: 365},
+	return Table{
+		{Name: "free", PublicRepos: none, PrivateRepos: 1, Environments: 3, Secrets: 20, Connections: 1, SyncLinks: 2, PushBatch: 100, ValueBytes: api.MaxValue, Collaborators: 15, AuditDays: 7, VersionDays: 30},
+		{Name: "pro", PublicRepos: none, PrivateRepos: 5, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 500, ValueBytes: api.MaxValue, Collaborators: 15, AuditDays: 30, VersionDays: 30},
+		{Name: "startup", PublicRepos: none, PrivateRepos: 40, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 1000, ValueBytes: api.MaxValueLarge, Collaborators: 30, AuditDays: 90, VersionDays: 30},
+		{Name: "team", PublicRepos: none, PrivateRepos: none, PrivateOrgRepos: true, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 1000, ValueBytes: api.MaxValueLarge, Collaborators: 15, AuditDays: 90, VersionDays: 30},
+		{Name: "enterprise", PublicRepos: none, PrivateRepos: none, PrivateOrgRepos: true, Environments: none, Secrets: none, Connections: none, SyncLinks: none, PushBatch: 1000, ValueBytes: api.MaxValueLarge, Collaborators: none, AuditDays: 365, VersionDays: 365},
 	}
-	byName := make(map[string]Plan, len(all))
-	for _, p := range all {
-		p.PublicRepos = none
-		byName[p.Name] = p
+}
+
+// Table holds the plans by rank, lowest first.
+type Table []Plan
+
+// Names are the plans' names by rank.
+func (t Table) Names() []string {
+	names := make([]string, len(t))
+	for i, p := range t {
+		names[i] = p.Name
 	}
-	return byName
+	return names
 }
 
 // Find is the plan of this name; "" means DefaultPlan.
-func Find(name string) (Plan, error) {
+func (t Table) Find(name string) (Plan, error) {
 	if name == "" {
 		name = DefaultPlan
 	}
-	all := Plans()
-	p, ok := all[name]
-	if !ok {
-		return p, fmt.Errorf("there is no plan %q; choose one of %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	i := slices.IndexFunc(t, func(p Plan) bool { return p.Name == name })
+	if i < 0 {
+		return Plan{}, fmt.Errorf("there is no plan %q; choose one of %s", name, strings.Join(t.Names(), ", "))
 	}
-	return p, nil
+	return t[i], nil
+}
+
+// HigherAllows reports whether some plan above p meets a wish.
+func (t Table) HigherAllows(p Plan, wish func(Plan) bool) bool {
+	i := slices.IndexFunc(t, func(other Plan) bool { return other.Name == p.Name })
+	return slices.ContainsFunc(t[i+1:], wish)
 }
 
 // Limits are the plan's limits that usage is shown against.
@@ -70,3 +82,6 @@ func (p Plan) Limits() api.PlanLimits {
 		MaxEnvironmentsPerVault: p.Environments, MaxSecretsPerPrivateVault: p.Secrets,
 	}
 }
+
+// Exceeds reports whether there are more than a limit allows.
+func Exceeds(n int, most api.Limit) bool { return most >= 0 && n > int(most) }

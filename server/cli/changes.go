@@ -61,7 +61,13 @@ func (c changes) rows(created, updated, deleted string) [][]string {
 
 // pullValues reads the exact values of an environment.
 func pullValues(ctx context.Context, c *client.Client, at place) (map[string]string, *api.Pulled, error) {
-	p, err := c.Pull(ctx, api.PullSecrets{Repo: at.repo, Environment: at.environment, Format: api.FormatJSON})
+	return pullWith(ctx, c, at, api.PullSecrets{})
+}
+
+// pullWith reads the exact values of the state that req asks for.
+func pullWith(ctx context.Context, c *client.Client, at place, req api.PullSecrets) (map[string]string, *api.Pulled, error) {
+	req.Repo, req.Environment, req.Format = at.repo, at.environment, api.FormatJSON
+	p, err := c.Pull(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}

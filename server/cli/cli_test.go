@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,7 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 		&api.Error{Code: api.PlanLimit, UpgradeURL: "https://vault.example/u"}: "https://vault.example/u",
 		&api.Error{Code: api.Internal, RequestID: "0193"}:                      "request 0193",
 		&client.NetworkError{Err: errors.New("x")}:                             "coffer status",
+		fmt.Errorf("open x: %w", server.ErrLocked):                             "Another coffer works on this data",
 	} {
 		var stderr bytes.Buffer
 		out := &console{err: &stderr}
@@ -173,6 +175,31 @@ func TestSizesAndDurations(t *testing.T) {
 	for _, in := range []string{"", "0", "0d", "-1d", "-1h", "5", "9999999999999d"} {
 		if got, err := parseDuration(in); err == nil {
 			t.Errorf("%s: got %v", in, got)
+		}
+	}
+}
+
+func TestInstants(t *testing.T) {
+	zone := time.FixedZone("here", 3600)
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, zone)
+	day := func(d, h, m, s int) time.Time { return time.Date(2026, 11, d, h, m, s, 0, zone) }
+	for in, want := range map[string]time.Time{
+		"2026-11-20T09:15:00+01:00": day(20, 9, 15, 0),
+		"2026-11-20T08:15:00.5Z":    day(20, 9, 15, 0).Add(500 * time.Millisecond),
+		"2026-11-20 09:15":          day(20, 9, 15, 0),
+		"2026-11-20T09:15:07":       day(20, 9, 15, 7),
+		"2026-11-20":                day(20, 0, 0, 0),
+		"90m":                       day(20, 10, 30, 0),
+		"2d":                        day(18, 12, 0, 0),
+		"12h ago":                   day(20, 0, 0, 0),
+	} {
+		if got, err := (moment{at: in}).instant(now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: got %v, %v; want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"noon", "20.11.2026", "2026-11-31", "-2d", "2026-11-20 12:01", "5"} {
+		if got, err := (moment{at: in}).instant(now); exitCode(err) != exitUsage {
+			t.Errorf("%s: got %v, %v", in, got, err)
 		}
 	}
 }

@@ -30,14 +30,29 @@ type settings struct {
 	KeyFile         string         `key:"unseal.key_file" flag:"key-file" help:"unseal with this key file"`
 	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
 	Passphrase      string         `key:"unseal.passphrase" only:"env"`
-	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 22: memory doubles with each step, 256 MiB at 18"`
+	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 20: memory doubles with each step, 256 MiB at 18"`
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
-	Stream          string         `key:"audit.stream" help:"send new audit records to file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601 too"`
+	Stream          string         `key:"audit.stream" help:"where new records of the activity log go too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601"`
 	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
-	Plan            string         `key:"plans.default" default:"team" help:"plan of everybody while billing is off"`
+	Plan            string         `key:"plans.default" default:"team" oneof:"free,pro,startup,team,enterprise" help:"plan of everybody while billing is off"`
+	UpgradeURL      string         `key:"plans.upgrade_url" help:"where a higher plan is had (default: the page of the error)"`
+	General         server.Rate    `key:"limits.general" default:"100/15m" help:"requests that no other limit names, by credential, or else by address"`
+	Bulk            server.Rate    `key:"limits.bulk" default:"30/15m" help:"pushes and pulls, by credential"`
+	Value           server.Rate    `key:"limits.value" default:"10/1m" help:"reads of single values, by credential"`
+	Verify          server.Rate    `key:"limits.verify" default:"5/1m" help:"device codes typed in, by address"`
+	Poll            server.Rate    `key:"limits.poll" default:"30/1m" help:"polls of a device login, by device code"`
+	Login           server.Rate    `key:"limits.login" default:"10/1m" help:"attempts to sign in and wrong credentials, by address"`
+	UI              server.Rate    `key:"limits.ui" default:"1000/15m" help:"what limits.general covers, for somebody in the web UI"`
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
+	Versions        retention      `key:"retention.versions" default:"keep" help:"how long a replaced value is kept: keep, plan or a time like 90d"`
+	Audit           retention      `key:"retention.audit" default:"plan" help:"how long activity is kept: keep, plan or a time like 90d"`
+	MetricsListen   string         `key:"metrics.listen" help:"address for metrics alone, as HOST:PORT, open to whoever reaches it"`
+	MetricsFile     string         `key:"metrics.token_file" help:"file with the token that opens /metrics on the main address"`
+	MetricsToken    string         `key:"metrics.token" only:"env"`
 	Level           string         `key:"log.level" default:"info" oneof:"debug,info,warn,error" help:"debug, info, warn or error"`
 	Format          string         `key:"log.format" default:"text" oneof:"text,json" help:"text or json"`
+
+	PlanLimits []server.PlanLimit // keys plans.<plan>.<limit>: a table, so no field for each
 }
 
 // config is what the server is made of.
@@ -48,10 +63,14 @@ func (s settings) config() server.Config {
 		Unseal: server.UnsealConfig{
 			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
 		},
-		Audit:     server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
-		Push:      server.PushConfig{AdditiveClients: s.AdditiveClients},
-		Plans:     server.PlansConfig{Default: s.Plan},
-		Retention: server.RetentionConfig{Trash: s.Trash},
+		Audit: server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
+		Push:  server.PushConfig{AdditiveClients: s.AdditiveClients},
+		Plans: server.PlansConfig{Default: s.Plan, UpgradeURL: s.UpgradeURL, Limits: s.PlanLimits},
+		Limits: server.LimitsConfig{
+			General: s.General, Bulk: s.Bulk, Value: s.Value, Verify: s.Verify, Poll: s.Poll, Login: s.Login, UI: s.UI,
+		},
+		Retention: server.RetentionConfig{Trash: s.Trash, Versions: s.Versions.Retention, Audit: s.Audit.Retention},
+		Metrics:   server.MetricsConfig{Listen: s.MetricsListen, Token: s.MetricsToken, TokenFile: s.MetricsFile},
 		Log:       server.LogConfig{Level: s.Level, Format: s.Format},
 		Version:   programVersion(),
 	}
@@ -64,27 +83,41 @@ type setting struct {
 	oneOf               []string
 	envOnly             bool
 	index               int
+	cell                *server.PlanLimit // of the table of plans; such a setting has no field
 }
 
 func allSettings() []setting {
 	t := reflect.TypeFor[settings]()
-	all := make([]setting, t.NumField())
-	for i := range all {
+	var all []setting
+	for i := range t.NumField() {
 		tag := t.Field(i).Tag
 		key := tag.Get("key")
-		all[i] = setting{
+		if key == "" {
+			continue
+		}
+		s := setting{
 			key:      key,
-			flag:     first(tag.Get("flag"), strings.NewReplacer(".", "-", "_", "-").Replace(key)),
+			flag:     first(tag.Get("flag"), flagOf(key)),
 			variable: variable(key),
 			def:      tag.Get("default"), help: tag.Get("help"),
 			envOnly: tag.Get("only") == "env", index: i,
 		}
 		if words := tag.Get("oneof"); words != "" {
-			all[i].oneOf = strings.Split(words, ",")
+			s.oneOf = strings.Split(words, ",")
 		}
+		all = append(all, s)
+	}
+	for _, cell := range server.PlanLimits() {
+		key := "plans." + cell.Plan + "." + cell.Limit
+		all = append(all, setting{
+			key: key, flag: flagOf(key), variable: variable(key), def: cell.Value,
+			help: "limit of the plan " + cell.Plan, cell: &cell,
+		})
 	}
 	return all
 }
+
+func flagOf(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
 
 // settingFlags adds the flags of settings: those named, or with no name all.
 func settingFlags(f *pflag.FlagSet, names ...string) {
@@ -98,6 +131,9 @@ func settingFlags(f *pflag.FlagSet, names ...string) {
 			help += " (default: " + s.def + ")"
 		}
 		f.String(s.flag, "", help)
+		if s.cell != nil {
+			_ = f.MarkHidden(s.flag) // a page of numbers; the example file shows them better
+		}
 	}
 }
 
@@ -125,7 +161,7 @@ func loadSettings(f *pflag.FlagSet, env environ) (*settings, error) {
 			source = "--" + s.flag
 			v.Set(s.key, flag.Value.String())
 		}
-		if err := s.decode(v.Get(s.key), reflect.ValueOf(&out).Elem().Field(s.index)); err != nil {
+		if err := s.read(v.Get(s.key), &out); err != nil {
 			return nil, failf(exitInvalid, "%s: %s.", source, err)
 		}
 	}

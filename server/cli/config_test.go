@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"coffer/server"
 )
 
 // load reads settings from a file's text, variables and flags.
@@ -46,7 +48,7 @@ func TestExampleListsEveryKeyWithItsDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, retention{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the example differs from the defaults:\n%s", diff)
 	}
 	var doc yaml.Node
@@ -85,7 +87,8 @@ trusted_proxies: [10.1.2.3/8, "::1"]
 store: {max_size: 2GiB}
 unseal: {work_factor: 17}
 push: {additive_clients: []}
-retention: {trash: 12h}
+retention: {trash: 12h, versions: 90d, audit: keep}
+plans: {free: {private_repos: 3, private_org_repos: true}}
 `
 	s, err := load(t, file, nil)
 	if err != nil {
@@ -94,6 +97,14 @@ retention: {trash: 12h}
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	if !slices.Equal(s.TrustedProxies, proxies) || s.MaxSize != 2<<30 || s.WorkFactor != 17 || s.Trash != 12*time.Hour {
 		t.Errorf("got %+v", s)
+	}
+	if s.Versions.Retention != server.For(90*24*time.Hour) || s.Audit.Retention != server.Keep {
+		t.Errorf("got %+v, %+v", s.Versions, s.Audit)
+	}
+	for _, want := range []server.PlanLimit{{Plan: "free", Limit: "private_repos", Value: "3"}, {Plan: "free", Limit: "private_org_repos", Value: "true"}, {Plan: "pro", Limit: "private_repos", Value: "5"}} {
+		if !slices.Contains(s.PlanLimits, want) {
+			t.Errorf("no %v in %v", want, s.PlanLimits)
+		}
 	}
 	if s.AdditiveClients == nil || len(s.AdditiveClients) != 0 {
 		t.Errorf("an emptied list is not the default: got %#v", s.AdditiveClients)
@@ -116,8 +127,15 @@ func TestConfigMistakesAreNamed(t *testing.T) {
 		{"store: 5\n", nil, "line 1: here stand keys with values"},
 		{"- a\n", nil, "here stand keys with values"},
 		{"log: {level: loud}\n", nil, `log.level: "loud" is none of debug, info, warn, error`},
+		{"plans: {default: taem}\n", nil, `plans.default: "taem" is none of free, pro, startup, team, enterprise; the nearest is team`},
+		{"plans:\n  free:\n    privat_repos: 2\n", nil, "line 3: there is no key plans.free.privat_repos. Did you mean plans.free.private_repos?"},
+		{"plans: {fre: {secrets: 2}}\n", nil, "there is no key plans.fre. Did you mean plans.free"},
+		{"plans: {free: {push_batch: 5000}}\n", nil, `plans.free.push_batch: "5000" is no number from 1 to 1000`},
+		{"", environ{"COFFER_PLANS_PRO_SECRETS=all"}, `COFFER_PLANS_PRO_SECRETS: "all" is neither unlimited nor a number from 0`},
 		{"store: {max_size: lots}\n", nil, `store.max_size: "lots" is no size; write it like 512MiB`},
 		{"retention: {trash: 30}\n", nil, `retention.trash: "30" is no duration; write it like 30d`},
+		{"retention: {versions: never}\n", nil, `"never" is neither keep nor plan nor a time; write that like 90d`},
+		{"metrics: {token: x}\n", nil, "Set COFFER_METRICS_TOKEN"},
 		{"retention: {trash: 0d}\n", nil, "is no duration"},
 		{"unseal: {work_factor: many}\n", nil, `"many" is no whole number`},
 		{"trusted_proxies: [here]\n", nil, `"here" is no address`},
@@ -156,7 +174,7 @@ func TestVariablesOfUsersAreNoSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(none, s, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+	if diff := cmp.Diff(none, s, cmpopts.EquateComparable(netip.Prefix{}, retention{})); diff != "" {
 		t.Error(diff)
 	}
 	if got := misspelled(env); len(got) > 0 {

@@ -56,11 +56,18 @@ func keyKind(key string) kindOfKey {
 	return isUnknown
 }
 
+// settingKeys are the keys that a file may have, and the sections they stand in.
 func settingKeys() []string {
 	var keys []string
 	for _, s := range allSettings() {
-		if !s.envOnly {
-			keys = append(keys, s.key)
+		if s.envOnly {
+			continue
+		}
+		keys = append(keys, s.key)
+		for i, letter := range s.key {
+			if section := s.key[:i]; letter == '.' && !slices.Contains(keys, section) {
+				keys = append(keys, section)
+			}
 		}
 	}
 	return keys

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net"
 	"net/url"
 	"strings"
@@ -69,24 +71,57 @@ func (a *app) connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	token := a.env.get("COFFER_TOKEN")
-	if file := a.env.get("COFFER_TOKEN_FILE"); token == "" && file != "" {
-		if token, err = a.out.readSecretFile(file); err != nil {
-			return nil, err
-		}
+	token, err := a.givenToken()
+	if err == nil && token == "" {
+		token, err = store.token(address)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if token == "" {
-		if token, err = store.token(address); err != nil {
-			return nil, err
-		}
-	}
-	if token == "" {
-		return nil, failf(exitAuth, "You are not signed in to %s.\nSign in: coffer login %s\nOr set COFFER_TOKEN to an API key.", address, address)
+		return nil, errSignedOut(address)
 	}
 	if token, err = oneWord(token); err != nil {
 		return nil, err
 	}
 	return a.client(address, token), nil
+}
+
+// givenToken is the token of the environment, or "". Its file is read once: it
+// may be a pipe.
+func (a *app) givenToken() (token string, err error) {
+	file := a.env.get("COFFER_TOKEN_FILE")
+	if token = first(a.env.get("COFFER_TOKEN"), a.tokenRead); token == "" && file != "" {
+		a.tokenRead, err = a.out.readSecretFile(file)
+		token = a.tokenRead
+	}
+	return token, err
+}
+
+// account says who is asking without asking the server: the user of the stored
+// login, else the API key by its hash.
+func (a *app) account(store *credentials, address string) (string, error) {
+	token, err := a.givenToken()
+	if err != nil {
+		return "", err
+	}
+	if token != "" {
+		sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+		return "API key " + hex.EncodeToString(sum[:4]), nil
+	}
+	f, err := store.load()
+	if err != nil {
+		return "", err
+	}
+	l, known := f.Servers[address]
+	if !known {
+		return "", errSignedOut(address)
+	}
+	return l.Username, nil
+}
+
+func errSignedOut(address string) error {
+	return failf(exitAuth, "You are not signed in to %s.\nSign in: coffer login %s\nOr set COFFER_TOKEN to an API key.", address, address)
 }
 
 func (a *app) client(address, token string) *client.Client {

@@ -65,17 +65,26 @@ func (c *console) done(v any, format string, args ...any) error {
 
 // table shows rows in columns: v with --json.
 func (c *console) table(v any, rows [][]string) error {
-	return c.print(v, func(w io.Writer) {
-		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		for _, row := range rows {
-			// A cell must not open another column or line.
-			for i, cell := range row {
-				row[i] = strings.Join(strings.FieldsFunc(cell, unicode.IsControl), " ")
-			}
-			fmt.Fprintln(t, strings.Join(row, "\t"))
+	return c.print(v, func(w io.Writer) { writeTable(w, rows) })
+}
+
+// noteTable shows rows in columns, for people.
+func (c *console) noteTable(rows [][]string) {
+	var text strings.Builder
+	writeTable(&text, rows)
+	fmt.Fprint(c.err, printable(text.String()))
+}
+
+func writeTable(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, row := range rows {
+		// A cell must not open another column or line.
+		for i, cell := range row {
+			row[i] = strings.Join(strings.FieldsFunc(cell, unicode.IsControl), " ")
 		}
-		t.Flush()
-	})
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	t.Flush()
 }
 
 // note writes a line for people.
@@ -111,9 +120,13 @@ func (c *console) fail(err error) int {
 	if !errors.As(err, &e) {
 		e = &api.Error{}
 	}
+	conflicts := conflictsOf(err)
+	if conflicts != nil {
+		e = &api.Error{Code: api.Conflict}
+	}
 	_ = c.printJSON(c.err, map[string]errorReport{"error": {
 		Code: string(e.Code), Message: describe(err), Advice: next, ExitCode: code,
-		RequestID: e.RequestID, Errors: e.Fields,
+		RequestID: e.RequestID, Errors: e.Fields, Conflicts: conflicts,
 	}})
 	return code
 }
@@ -136,6 +149,7 @@ type errorReport struct {
 	ExitCode  int              `json:"exitCode"`
 	RequestID string           `json:"requestId,omitempty"`
 	Errors    []api.FieldError `json:"errors,omitempty"`
+	Conflicts []conflict       `json:"conflicts,omitempty"`
 }
 
 // printable drops control characters but line breaks and tabs, so that a name

@@ -29,13 +29,7 @@ type login struct {
 }
 
 func (a *app) credentials() *credentials {
-	dir := ""
-	if base := a.env.get("XDG_CONFIG_HOME"); base != "" {
-		dir = filepath.Join(base, "coffer")
-	} else if base, err := os.UserConfigDir(); err == nil {
-		dir = filepath.Join(base, "coffer")
-	}
-	return &credentials{dir, openRing(a.env)}
+	return &credentials{a.env.configDir(), openRing(a.env)}
 }
 
 func (s *credentials) path() string { return filepath.Join(s.dir, "credentials.json") }

@@ -10,10 +10,24 @@ import (
 	"strings"
 	"time"
 
+	"coffer/server"
 	"coffer/server/api"
 )
 
 var errOneValue = errors.New("takes one value")
+
+// read puts a raw value, from YAML or as text, into the settings.
+func (s setting) read(raw any, out *settings) error {
+	if s.cell == nil {
+		return s.decode(raw, reflect.ValueOf(out).Elem().Field(s.index))
+	}
+	cell := *s.cell
+	if err := s.decode(raw, reflect.ValueOf(&cell.Value).Elem()); err != nil {
+		return err
+	}
+	out.PlanLimits = append(out.PlanLimits, cell)
+	return server.CheckPlanLimit(cell)
+}
 
 // decode puts a raw value, from YAML or as text, into a field.
 func (s setting) decode(raw any, field reflect.Value) error {
@@ -44,6 +58,12 @@ func (s setting) decode(raw any, field reflect.Value) error {
 		if *p, err = parseSize(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
 		}
+	case *server.Rate:
+		*p, err = server.ParseRate(text)
+	case *retention:
+		if *p, err = parseRetention(text); err != nil {
+			err = fmt.Errorf("%q %w", text, err)
+		}
 	case *time.Duration:
 		if *p, err = parseDuration(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
@@ -51,6 +71,9 @@ func (s setting) decode(raw any, field reflect.Value) error {
 	}
 	if err == nil && s.oneOf != nil && !slices.Contains(s.oneOf, text) {
 		err = fmt.Errorf("%q is none of %s", text, strings.Join(s.oneOf, ", "))
+		if near := nearest(text, s.oneOf, 3); near != "" {
+			err = fmt.Errorf("%w; the nearest is %s", err, near)
+		}
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 type diffOptions struct {
 	place
+	moment
 	file     string
 	from, to string // two environments, or ""
 	values   bool
@@ -24,9 +25,13 @@ func newDiff(a *app) *cobra.Command {
 		Use:   "diff [ENV1 ENV2]",
 		Short: "Compare .env with an environment, or two environments",
 		Long: `Compare .env with an environment, or two environments, by key. Values are
-compared but shown only with --values.`,
+compared but shown only with --values. With --at, environments are as they were
+then, under the names that keys have now.
+
+` + atHelp,
 		Example: `  coffer diff
-  coffer diff staging production`,
+  coffer diff staging production
+  coffer diff --at 2d`,
 		Args: func(cmd *cobra.Command, a []string) error {
 			if len(a) == 1 {
 				return usagef("Name two environments, or none to compare a file with -e ENV.")
@@ -43,6 +48,7 @@ compared but shown only with --values.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", ".env", "the file; - is standard input")
 	f.BoolVar(&o.values, "values", false, "show the differing values")
+	o.flags(f)
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with 1 when there are differences")
 	return cmd
 }
@@ -97,8 +103,8 @@ func runDiff(ctx context.Context, o diffOptions, c *client.Client, out *console)
 // read is the values on both sides.
 func (o diffOptions) read(ctx context.Context, c *client.Client, out *console) (from, to map[string]string, err error) {
 	if o.to != "" {
-		if from, _, err = pullValues(ctx, c, place{o.repo, o.from}); err == nil {
-			to, _, err = pullValues(ctx, c, place{o.repo, o.to})
+		if from, _, err = o.pull(ctx, c, place{o.repo, o.from}, out); err == nil {
+			to, _, err = o.pull(ctx, c, place{o.repo, o.to}, out)
 		}
 		return from, to, err
 	}
@@ -106,7 +112,7 @@ func (o diffOptions) read(ctx context.Context, c *client.Client, out *console) (
 	if err != nil {
 		return nil, nil, err
 	}
-	from, _, err = pullValues(ctx, c, o.place)
+	from, _, err = o.pull(ctx, c, o.place, out)
 	return from, exactValues(entries, from), err
 }
 

@@ -90,7 +90,11 @@ func newEnvRm(a *app) *cobra.Command {
 		Short: "Remove an environment with its secrets and trash, for good",
 		Args:  args(1, 1),
 		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, args []string) error {
-			return runEnvRm(ctx, envOptions{place: at, name: args[0]}, c, a.out)
+			if err := runEnvRm(ctx, envOptions{place: at, name: args[0]}, c, a.out); err != nil {
+				return err
+			}
+			a.memory(c.URL).forget(at.repo, args[0])
+			return nil
 		}),
 	}
 }

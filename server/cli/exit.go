@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 	"time"
 
@@ -70,6 +71,14 @@ type quietExit int
 
 func (q quietExit) Error() string { return fmt.Sprintf("exit code %d", int(q)) }
 
+// hinted is an error with one more way out.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
 func exitCode(err error) int {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if code, ok := exitCodes[e.Code]; ok {
@@ -94,6 +103,9 @@ func exitCode(err error) int {
 
 // advice is the next step after an error, or "" when its text holds it.
 func advice(err error) string {
+	if h, ok := errors.AsType[*hinted](err); ok {
+		return strings.TrimPrefix(advice(h.error)+"\n"+h.hint, "\n")
+	}
 	if n, ok := errors.AsType[*client.NetworkError](err); ok {
 		if errors.Is(n, context.DeadlineExceeded) {
 			return "It took too long. Try again."
@@ -105,6 +117,9 @@ func advice(err error) string {
 	}
 	if errors.Is(err, server.ErrNotRunning) {
 		return "Start it: coffer serve --data DIR"
+	}
+	if errors.Is(err, server.ErrLocked) {
+		return "Another coffer works on this data. Wait until it has ended, or stop it.\nTo see whether it is a server: coffer status --data DIR"
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return "Another program listens there. Choose another address: --listen HOST:PORT"

@@ -45,6 +45,9 @@ func setUpStory(e *testscript.Env) error {
 	}
 	addr := l.Addr().String()
 	l.Close()
+	// A story asks more in a second than a person in an hour.
+	e.Setenv("COFFER_LIMITS_GENERAL", "off")
+	e.Setenv("COFFER_LIMITS_BULK", "off")
 	home := filepath.Join(e.WorkDir, "home")
 	e.Setenv("HOME", home)
 	e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))

@@ -36,6 +36,13 @@ func (c *console) confirm(ctx context.Context, format string, args ...any) error
 	return failf(exitError, "Nothing was changed.")
 }
 
+// choose asks for one of several answers and returns it in small letters.
+func (c *console) choose(ctx context.Context, question string) (string, error) {
+	fmt.Fprintf(c.err, "%s ", printable(question))
+	reply, err := awaiting(ctx, func() (string, error) { return readLine(c.in) })
+	return strings.ToLower(strings.TrimSpace(reply)), err
+}
+
 // hidden asks for a text that is not shown while it is typed.
 func (c *console) hidden(ctx context.Context, question string) (string, error) {
 	fd, ok := terminal(c.in)

@@ -16,15 +16,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"coffer/server/client"
 	"coffer/server/dotenv"
 )
 
 type pullOptions struct {
 	place
+	readOptions
 	output string // "-" is standard output
 	format string
 	force  bool
+	memory *memory
 }
 
 func newPull(a *app) *cobra.Command {
@@ -35,24 +36,31 @@ func newPull(a *app) *cobra.Command {
 		Long: `Write an environment to a .env file that only you may read. A file that holds
 the same values is left alone; before another one is replaced, coffer asks.
 
-Formats: env (KEY=value lines), json (one object), shell (export lines).`,
+Formats: env (KEY=value lines), json (one object), shell (export lines).
+
+With --at the environment is pulled as it was then, under the names that keys
+have now.
+
+` + atHelp + "\n\n" + offlineHelp,
 		Example: `  coffer pull
+  coffer pull --at '2026-11-20 09:15' -o -
   coffer pull -e production -o -
   eval "$(coffer pull --format shell)"`,
 		Args: args(0, 0),
-		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, _ []string) error {
-			o.place = at
-			return runPull(ctx, o, c, a.out)
-		}),
 	}
+	cmd.RunE = a.reading(&o.readOptions, func(ctx context.Context, r *reader, _ []string) error {
+		o.place, o.memory = r.place, a.memory(r.owner.Server)
+		return runPull(ctx, o, r, a.out)
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "the file; - is standard output (default: .env, and - for json and shell)")
 	f.StringVar(&o.format, "format", "env", "env, json or shell")
+	o.flags(f)
 	f.BoolVar(&o.force, "force", false, "replace a differing file without asking")
 	return cmd
 }
 
-func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console) error {
+func runPull(ctx context.Context, o pullOptions, r *reader, out *console) error {
 	if !slices.Contains([]string{"env", "json", "shell"}, o.format) {
 		return usagef("%q is no format. Use env, json or shell.", o.format)
 	}
@@ -62,9 +70,7 @@ func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console)
 			o.output = ".env"
 		}
 	}
-	stop := out.working("Pulling")
-	values, pulled, err := pullValues(ctx, c, o.place)
-	stop()
+	values, pulled, err := r.read(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -83,8 +89,17 @@ func runPull(ctx context.Context, o pullOptions, c *client.Client, out *console)
 	if err != nil {
 		return err
 	}
+	if o.format == "env" && r.at == "" {
+		o.memory.remember(o.place, o.output, pulled.Revision, o.memory.marksOf(values))
+	}
 	warnIfTracked(ctx, o.output, out)
 	report := map[string]any{"file": o.output, "count": pulled.Count, "revision": pulled.Revision, "written": wrote}
+	if pulled.Incomplete {
+		report["incomplete"] = true
+	}
+	if pulled.TakenAt != nil {
+		report["takenAt"] = pulled.TakenAt
+	}
 	if !wrote {
 		return out.done(report, "%s holds the %d secrets of %s already.", o.output, pulled.Count, o.environment)
 	}

@@ -4,21 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"coffer/server/api"
 	"coffer/server/client"
-	"coffer/server/dotenv"
 )
 
 type pushOptions struct {
 	place
-	file   string
-	prune  bool
-	dryRun bool
-	create bool
+	file              string
+	prune             bool
+	dryRun            bool
+	create            bool
+	force, keepTheirs bool // settle conflicts
+	values            bool
+	memory            *memory
 }
 
 func newPush(a *app) *cobra.Command {
@@ -29,21 +30,37 @@ func newPush(a *app) *cobra.Command {
 		Long: `Send a .env file to an environment. Keys that the file does not name stay as
 they are. With --prune they go to the trash: coffer shows them and asks first.
 
+What somebody else changed is not overwritten. coffer remembers, by fingerprints
+and not by values, what the file and the vault held when they last agreed. A key
+that only the vault changed since then stays as the vault has it. A key that
+changed on both sides is a conflict: coffer shows it and asks. Without a terminal
+it pushes nothing and exits with 6, unless --force or --keep-theirs says what
+counts. A file that was never pushed or pulled here counts as newer than the
+vault.
+
 If the repository has no vault yet, coffer offers to create it.`,
 		Example: `  coffer push
   coffer push -f prod.env -e production --prune
   coffer push --dry-run`,
 		Args: args(0, 0),
-		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, _ []string) error {
-			o.place = at
-			return runPush(ctx, o, c, a.out)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(cmd, "force", "keep-theirs"); err != nil {
+				return err
+			}
+			return a.inVault(func(ctx context.Context, c *client.Client, at place, _ []string) error {
+				o.place, o.memory = at, a.memory(c.URL)
+				return runPush(ctx, o, c, a.out)
+			})(cmd, args)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", ".env", "the file; - is standard input")
 	f.BoolVar(&o.prune, "prune", false, "move keys that the file does not name to the trash")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would change, by key, and change nothing")
 	f.BoolVar(&o.create, "create", false, "create the vault if there is none, without asking")
+	f.BoolVar(&o.force, "force", false, "take the file's values, whatever changed in the vault")
+	f.BoolVar(&o.keepTheirs, "keep-theirs", false, "in a conflict, keep the vault's values")
+	f.BoolVar(&o.values, "values", false, "show the values of conflicts")
 	return cmd
 }
 
@@ -52,72 +69,15 @@ func runPush(ctx context.Context, o pushOptions, c *client.Client, out *console)
 	if err != nil {
 		return err
 	}
-	err = o.push(ctx, entries, c, out)
+	p := &pushing{pushOptions: o, entries: entries, client: c, out: out}
+	err = p.run(ctx)
 	if !errors.Is(err, &api.Error{Code: api.NotFound}) || o.dryRun {
 		return err
 	}
 	if made, e := o.makeVault(ctx, c, out); e != nil || !made {
 		return cmp.Or(e, err)
 	}
-	return o.push(ctx, entries, c, out)
-}
-
-func (o pushOptions) push(ctx context.Context, entries []dotenv.Entry, c *client.Client, out *console) error {
-	values := dotenv.Values(entries)
-	ambiguous := slices.ContainsFunc(entries, func(e dotenv.Entry) bool { return e.Ambiguous })
-	if o.prune || o.dryRun || ambiguous {
-		stop := out.working("Comparing")
-		stored, _, err := pullValues(ctx, c, o.place)
-		stop()
-		switch {
-		case err == nil:
-			values = exactValues(entries, stored)
-		case !errors.Is(err, &api.Error{Code: api.Forbidden}) || o.dryRun:
-			return err
-		}
-		if err := o.review(ctx, compare(stored, values), stored != nil, out); err != nil || o.dryRun {
-			return err
-		}
-	}
-	mode := api.ModeMerge
-	if o.prune {
-		mode = api.ModeReplace
-	}
-	secrets := make(map[string]api.Secret, len(values))
-	for key, value := range values {
-		secrets[key] = api.NewSecret(value)
-	}
-	defer out.working("Pushing")()
-	pushed, err := c.Push(ctx, api.PushSecrets{RepoFullName: o.repo, Environment: o.environment, Secrets: secrets, Mode: mode})
-	if err != nil {
-		return err
-	}
-	return out.done(pushed, "%s", pushed.Message)
-}
-
-// review shows what a push would do, and asks where keys would go to the trash.
-func (o pushOptions) review(ctx context.Context, ch changes, seen bool, out *console) error {
-	if !o.prune {
-		ch.Deleted = []string{}
-	}
-	if o.dryRun {
-		if ch.none() {
-			out.note("Nothing would change in %s of %s.", o.environment, o.repo)
-		}
-		return out.table(ch, ch.rows("new", "changed", "to the trash"))
-	}
-	switch {
-	case !o.prune:
-		return nil
-	case !seen:
-		return out.confirm(ctx, "You may not read %s of %s, so what would go to the trash cannot be shown. Push all the same?", o.environment, o.repo)
-	case len(ch.Deleted) == 0:
-		return nil
-	}
-	for _, row := range ch.rows("new", "changed", "to the trash") {
-		out.note("%s  %s", row[0], row[1])
-	}
-	return out.confirm(ctx, "Move to the trash in %s of %s: %d. Go ahead?", o.environment, o.repo, len(ch.Deleted))
+	return p.run(ctx)
 }
 
 // makeVault offers to create a vault that is not there, and reports whether it

@@ -11,8 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"coffer/server/client"
 )
 
 // As shells say it.
@@ -30,6 +28,7 @@ type runOptions struct {
 
 func newRun(a *app) *cobra.Command {
 	o := runOptions{env: a.env}
+	var read readOptions
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a command with an environment's secrets as variables",
@@ -37,22 +36,29 @@ func newRun(a *app) *cobra.Command {
 disk. Signals reach the command, and its exit code is passed on.
 
 A secret comes before a variable of the same name that is set already;
---keep turns that around.`,
+--keep turns that around.
+
+With --at the command gets the environment as it was then, under the names that
+keys have now.
+
+` + atHelp + "\n\n" + offlineHelp,
 		Example: `  coffer run -- npm start
+  coffer run --at 2d -- npm start
   coffer run -e production -- sh -c 'echo "$API_URL"'`,
 		Args: args(1, -1),
-		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, args []string) error {
-			o.place, o.command = at, args
-			return runRun(ctx, o, c, a.out)
+		RunE: a.reading(&read, func(ctx context.Context, r *reader, args []string) error {
+			o.place, o.command = r.place, args
+			return runRun(ctx, o, r, a.out)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave variables alone that are set already")
+	read.flags(cmd.Flags())
 	// What stands behind the command belongs to the command.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-func runRun(ctx context.Context, o runOptions, c *client.Client, out *console) error {
+func runRun(ctx context.Context, o runOptions, r *reader, out *console) error {
 	path, err := exec.LookPath(o.command[0])
 	if errors.Is(err, fs.ErrPermission) {
 		return failf(exitCannotRun, "%s is not allowed to run.", o.command[0])
@@ -60,9 +66,7 @@ func runRun(ctx context.Context, o runOptions, c *client.Client, out *console) e
 	if err != nil {
 		return failf(exitNoCommand, "There is no command %s.", o.command[0])
 	}
-	stop := out.working("Pulling")
-	values, _, err := pullValues(ctx, c, o.place)
-	stop()
+	values, _, err := r.read(ctx, out)
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func (a *app) status(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		return runStatus(cmd.Context(), statusOptions{c.URL, true}, c, a.out)
+		return runStatus(cmd.Context(), statusOptions{where: c.URL, running: true}, c, a.out)
 	}
 	s, err := loadSettings(cmd.Flags(), a.env)
 	if err != nil {
@@ -174,12 +174,13 @@ func (a *app) status(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.close()
-	return runStatus(cmd.Context(), statusOptions{s.Data, o.running}, o.Client, a.out)
+	return runStatus(cmd.Context(), statusOptions{s.Data, o.running, o.running}, o.Client, a.out)
 }
 
 type statusOptions struct {
 	where   string // data directory or address
 	running bool
+	jobs    bool // asked as operator, who may know of them
 }
 
 // statusReport is what --json shows.
@@ -187,6 +188,7 @@ type statusReport struct {
 	Server  string `json:"server"`
 	Running bool   `json:"running"`
 	api.Status
+	Jobs []api.Job `json:"jobs,omitempty"`
 }
 
 func runStatus(ctx context.Context, o statusOptions, c *client.Client, out *console) error {
@@ -194,7 +196,14 @@ func runStatus(ctx context.Context, o statusOptions, c *client.Client, out *cons
 	if err != nil {
 		return err
 	}
-	if err := out.table(statusReport{o.where, o.running, *st}, statusRows(o, st)); err != nil {
+	var jobs []api.Job
+	if o.jobs && st.Initialized && !st.Sealed {
+		if jobs, err = c.Jobs(ctx); err != nil {
+			return err
+		}
+	}
+	rows := append(statusRows(o, st), jobRows(jobs)...)
+	if err := out.table(statusReport{o.where, o.running, *st, jobs}, rows); err != nil {
 		return err
 	}
 	switch {
@@ -227,6 +236,24 @@ func statusRows(o statusOptions, st *api.Status) [][]string {
 	}
 	if st.LastError != "" {
 		rows = append(rows, []string{"last error", st.LastError})
+	}
+	return rows
+}
+
+func jobRows(jobs []api.Job) [][]string {
+	var rows [][]string
+	for _, j := range jobs {
+		text := "runs first at " + when(j.NextRunAt)
+		switch {
+		case j.Running:
+			text = "is running"
+		case j.LastRunAt != nil:
+			text = fmt.Sprintf("ran at %s and removed %d; next at %s", when(*j.LastRunAt), j.Removed, when(j.NextRunAt))
+		}
+		if j.LastError != nil {
+			text += ". Last error: " + *j.LastError
+		}
+		rows = append(rows, []string{"job " + j.Name, text})
 	}
 	return rows
 }

@@ -6,10 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"coffer/server"
 )
 
 var (
 	errDuration = errors.New("is no duration; write it like 30d, 12h or 90m")
+	errRetained = errors.New("is neither keep nor plan nor a time; write that like 90d")
 	errSize     = errors.New("is no size; write it like 512MiB, 2GiB or 0")
 )
 
@@ -28,6 +31,23 @@ func parseDuration(s string) (time.Duration, error) {
 		return 0, errDuration
 	}
 	return d, nil
+}
+
+// retention is how long something is kept.
+type retention struct{ server.Retention }
+
+func parseRetention(s string) (retention, error) {
+	switch s {
+	case "keep":
+		return retention{server.Keep}, nil
+	case "plan":
+		return retention{server.ByPlan}, nil
+	}
+	d, err := parseDuration(s)
+	if err != nil {
+		return retention{}, errRetained
+	}
+	return retention{server.For(d)}, nil
 }
 
 var units = []struct {

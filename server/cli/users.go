@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"coffer/server/client"
+	"coffer/server/offline"
 )
 
 type loginOptions struct {
@@ -102,8 +103,8 @@ func newLogout(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout [URL]",
 		Short: "Forget the stored login of a server",
-		Long: `Forget the stored login of a server. The API key stays valid: to end it, use
-coffer keys rm.`,
+		Long: `Forget the stored login of a server, and remove the offline copies of what it
+holds. The API key stays valid: to end it, use coffer keys rm.`,
 		Args: args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -114,12 +115,16 @@ coffer keys rm.`,
 			if err != nil {
 				return err
 			}
-			return runLogout(address, store, a.out)
+			return runLogout(address, store, a.copies(), a.out)
 		},
 	}
 }
 
-func runLogout(address string, store *credentials, out *console) error {
+func runLogout(address string, store *credentials, copies *copies, out *console) error {
+	removed, err := copies.remove(func(p offline.Place) bool { return p.Server == address })
+	if err != nil {
+		return fmt.Errorf("remove the offline copies: %w", err)
+	}
 	known, err := store.forget(address)
 	if err != nil {
 		return err
@@ -128,7 +133,10 @@ func runLogout(address string, store *credentials, out *console) error {
 	if !known {
 		text = "You were not signed in to %s."
 	}
-	return out.done(map[string]any{"url": address, "signedOut": known}, text, address)
+	if removed > 0 {
+		text += fmt.Sprintf(" Offline copies removed: %d.", removed)
+	}
+	return out.done(map[string]any{"url": address, "signedOut": known, "offlineCopiesRemoved": removed}, text, address)
 }
 
 func newWhoami(a *app) *cobra.Command {

@@ -9,6 +9,7 @@ import (
 
 	"coffer/server/api"
 	"coffer/server/client"
+	"coffer/server/offline"
 )
 
 func newVault(a *app) *cobra.Command {
@@ -97,12 +98,16 @@ func newVaultRm(a *app) *cobra.Command {
 		Short: "Remove a vault with all it holds, for good",
 		Args:  args(0, 0),
 		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, _ []string) error {
-			return runVaultRm(ctx, at, c, a.out)
+			if err := runVaultRm(ctx, at, c, a.copies(), a.out); err != nil {
+				return err
+			}
+			a.memory(c.URL).forget(at.repo, "")
+			return nil
 		}),
 	}
 }
 
-func runVaultRm(ctx context.Context, at place, c *client.Client, out *console) error {
+func runVaultRm(ctx context.Context, at place, c *client.Client, copies *copies, out *console) error {
 	v, err := c.Vault(ctx, at.repo)
 	if err != nil {
 		return err
@@ -113,6 +118,10 @@ func runVaultRm(ctx context.Context, at place, c *client.Client, out *console) e
 	}
 	if err := c.DeleteVault(ctx, v.RepoFullName); err != nil {
 		return err
+	}
+	_, err = copies.remove(func(p offline.Place) bool { return p.Server == c.URL && p.Repository == at.repo })
+	if err != nil {
+		return fmt.Errorf("the vault is removed, but not its offline copies: %w", err)
 	}
 	return out.done(map[string]string{"deleted": v.RepoFullName}, "Removed the vault of %s.", v.RepoFullName)
 }

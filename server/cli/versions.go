@@ -12,10 +12,18 @@ import (
 
 func newHistory(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "history KEY",
-		Short: "List the versions of a secret, newest first",
-		Args:  args(1, 1),
+		Use:   "history [KEY]",
+		Short: "List the versions of a secret, or the changes of an environment",
+		Long: `List the versions of a secret, newest first. Without a KEY, list the latest
+changes of the environment from the activity of the vault, for which you need the
+role admin. Pushes say which revision they made; for the others there is the time.`,
+		Example: `  coffer history DATABASE_URL
+  coffer history -e production`,
+		Args: args(0, 1),
 		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, args []string) error {
+			if len(args) == 0 {
+				return runChanges(ctx, at, c, a.out)
+			}
 			return runHistory(ctx, secretOptions{at, args[0]}, c, a.out)
 		}),
 	}
@@ -42,28 +50,6 @@ func runHistory(ctx context.Context, o secretOptions, c *client.Client, out *con
 		rows = append(rows, []string{fmt.Sprint(v.VersionNumber), when(v.CreatedAt), by, mark})
 	}
 	return out.table(orEmpty(versions), rows)
-}
-
-type rollbackOptions struct {
-	secretOptions
-	to uint32 // 0 is the version before the current one
-}
-
-func newRollback(a *app) *cobra.Command {
-	var o rollbackOptions
-	cmd := &cobra.Command{
-		Use:   "rollback KEY",
-		Short: "Make an earlier value of a secret the current one",
-		Long: `Make an earlier value of a secret the current one: the one before, or that of
-version --to. It becomes a new version; nothing is lost.`,
-		Args: args(1, 1),
-		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, args []string) error {
-			o.secretOptions = secretOptions{at, args[0]}
-			return runRollback(ctx, o, c, a.out)
-		}),
-	}
-	cmd.Flags().Uint32Var(&o.to, "to", 0, "the number of the version, as history shows it")
-	return cmd
 }
 
 func runRollback(ctx context.Context, o rollbackOptions, c *client.Client, out *console) error {

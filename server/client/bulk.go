@@ -24,8 +24,10 @@ func (c *Client) Push(ctx context.Context, p api.PushSecrets) (*api.Pushed, erro
 			RepoFullName string                  `json:"repoFullName"`
 			Environment  string                  `json:"environment"`
 			Secrets      map[string]api.Revealed `json:"secrets"`
-			Mode         string                  `json:"mode,omitempty"`
-		}{p.RepoFullName, p.Environment, values, p.Mode},
+			Mode         *string                 `json:"mode,omitempty"`
+			BaseRevision *int                    `json:"baseRevision,omitempty"`
+			DryRun       bool                    `json:"dryRun,omitempty"`
+		}{p.RepoFullName, p.Environment, values, p.Mode, p.BaseRevision, p.DryRun},
 	})
 }
 
@@ -36,6 +38,8 @@ func (c *Client) Pull(ctx context.Context, p api.PullSecrets) (*api.Pulled, erro
 	setText(q, "format", p.Format)
 	setInt(q, "limit", p.Limit)
 	setInt(q, "offset", p.Offset)
+	setText(q, "at", p.At)
+	setInt(q, "revision", p.Revision)
 	return call[api.Pulled](ctx, c, request{
 		method: http.MethodGet, path: []string{"secrets", "pull"}, query: q, limit: maxPullAnswer,
 	})

@@ -44,6 +44,20 @@ func (c *Client) IssueToken(ctx context.Context, t api.IssueToken) (*api.Created
 	return call[api.CreatedAPIKey](ctx, c, operator(http.MethodPost, t, "tokens"))
 }
 
+// Jobs lists what the server does by itself.
+func (c *Client) Jobs(ctx context.Context) ([]api.Job, error) {
+	all, err := call[[]api.Job](ctx, c, operator(http.MethodGet, nil, "jobs"))
+	if err != nil {
+		return nil, err
+	}
+	return *all, nil
+}
+
+// RunJob has a job run now.
+func (c *Client) RunJob(ctx context.Context, name string) (*api.Job, error) {
+	return call[api.Job](ctx, c, operator(http.MethodPost, nil, "jobs", name, "run"))
+}
+
 func operator(method string, body any, path ...string) request {
 	return request{method: method, path: append([]string{"operator"}, path...), body: body}
 }

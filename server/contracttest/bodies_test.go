@@ -31,16 +31,23 @@ func TestAnEmptyBodyWithAJSONTypeIsFineWhereNothingIsNeeded(t *testing.T) {
 		if !strings.HasPrefix(r.call, "GET") {
 			v = ann.sample(t)
 		}
-		ann.do(t, v.fill(r.call), "", "Content-Type", "application/json").ok(r.status)
+		who := ann.by(t, r)
+		who.do(t, who.ready(t, r, v).fill(r.call), "", "Content-Type", "application/json").ok(r.status)
 	}
 	for _, r := range routes {
 		if r.body == "" {
 			continue
 		}
-		a := ann.do(t, shared.fill(r.call), "", "Content-Type", "application/json")
-		if strings.HasPrefix(r.call, "PATCH {V}/secrets") { // all its fields are optional
+		a := ann.by(t, r).do(t, shared.fill(r.call), "", "Content-Type", "application/json")
+		method, path, _ := strings.Cut(r.call, " ")
+		switch { // all fields of the first three are optional, but one is needed
+		case strings.HasPrefix(r.call, "PATCH {V}/secrets"):
 			a.fails(422, "validation-error", "name:required")
-		} else {
+		case method == "PUT" && strings.HasPrefix(path, "{V}/permissions"):
+			a.fails(422, "validation-error", "canRead:required")
+		case method == "PUT" && strings.HasPrefix(path, "/v1/orgs"):
+			a.fails(422, "validation-error", "displayName:required")
+		default:
 			a.fails(400, "bad-request")
 		}
 	}

@@ -141,17 +141,29 @@ func instant(t testing.TB, text string) time.Time {
 
 func TestUseOfAKeyIsCounted(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	newSite(t).user(t, "ann").countedUse(t)
+}
+
+func TestCountsOfUseOutliveARestart(t *testing.T) {
+	t.Parallel()
+	s := ownSite(t)
 	ann := s.user(t, "ann")
-	key, a := ann.mint(t, keyWith(`"name":"n"`))
-	path := "GET /v1/api-keys/" + a.text("data.id")
+	path, last := ann.countedUse(t)
+	s.Restart()
+	a := ann.do(t, path, "").ok(200)
+	a.same(`["`+last+`",3]`, []any{a.at("data.lastUsedAt"), a.at("data.usageCount")})
+}
+
+// countedUse uses a key three times and returns how to look at it, and the time
+// of its last use.
+func (c *caller) countedUse(t *testing.T) (call, last string) {
+	t.Helper()
+	key, a := c.mint(t, keyWith(`"name":"n"`))
+	call = "GET /v1/api-keys/" + a.text("data.id")
 	for range 3 {
 		key.do(t, "GET /v1/users/me", "").ok(200)
 	}
-	a = ann.do(t, path, "").ok(200)
+	a = c.do(t, call, "").ok(200)
 	a.same(`["<time>",3]`, []any{a.at("data.lastUsedAt"), a.at("data.usageCount")})
-	last := a.text("data.lastUsedAt")
-	s.Restart()
-	a = ann.do(t, path, "").ok(200)
-	a.same(`["`+last+`",3]`, []any{a.at("data.lastUsedAt"), a.at("data.usageCount")})
+	return call, a.text("data.lastUsedAt")
 }

@@ -58,7 +58,7 @@ func files(t *testing.T, dir string) map[string][]byte {
 // bad requests alike, and then looks for it everywhere it must not be.
 func TestNothingLeaksAValueOrAToken(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := ownSite(t)
 	who := s.users(t, "ann", "eve")
 	ann := who["ann"]
 	v := ann.vault(t, "@ann/api")

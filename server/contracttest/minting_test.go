@@ -93,7 +93,7 @@ func TestSourcesAreNormalised(t *testing.T) {
 
 func TestAKeyWorksFromItsAddressesOnly(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, behindProxy)
+	s := ownSite(t, behindProxy)
 	ann := s.user(t, "ann")
 	v := ann.sample(t)
 	office := s.issue(t, api.IssueToken{Username: "ann", Environment: "live", Scopes: []string{"read:secrets"},
@@ -123,7 +123,7 @@ func TestAKeyWorksFromItsAddressesOnly(t *testing.T) {
 
 func TestForwardedAddressesOfStrangersDoNotCount(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := ownSite(t)
 	ann := s.user(t, "ann")
 	ann.do(t, "POST /v1/vaults", `{"repoFullName":"@ann/api"}`, "X-Forwarded-For", "10.20.0.1").ok(201)
 	last := ann.do(t, "GET /v1/activity?limit=1", "")

@@ -18,8 +18,9 @@ func TestAnOutsiderFindsNoVault(t *testing.T) {
 		if !r.inVault() {
 			continue
 		}
-		there := who["eve"].do(t, v.fill(r.call), v.fill(r.body), "X-Request-ID", someID).fails(404, "not-found")
-		nowhere := who["eve"].do(t, ghost.fill(r.call), ghost.fill(r.body), "X-Request-ID", someID).fails(404, "not-found")
+		eve := who["eve"].by(t, r)
+		there := eve.do(t, v.fill(r.call), v.fill(r.body), "X-Request-ID", someID).fails(404, "not-found")
+		nowhere := eve.do(t, ghost.fill(r.call), ghost.fill(r.body), "X-Request-ID", someID).fails(404, "not-found")
 		if got, want := strings.ReplaceAll(string(there.raw), v.repo[len("@ann"):], "/ghost"), string(nowhere.raw); got != want {
 			t.Errorf("%s: the vault answers\n%s\nno vault answers\n%s", r.call, got, want)
 		}
@@ -82,7 +83,7 @@ func TestPublicRepositoriesAreForTheirMembers(t *testing.T) {
 	}
 	for _, r := range routes {
 		if r.inVault() {
-			who["eve"].do(t, v.fill(r.call), v.fill(r.body)).fails(404, "not-found")
+			who["eve"].by(t, r).do(t, v.fill(r.call), v.fill(r.body)).fails(404, "not-found")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package contracttest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -12,8 +13,8 @@ import (
 type route struct {
 	call   string
 	body   string
-	scopes string // letters of section 2; "-" is any credential
-	right  string // of 3.4: self, any, admin, read, write
+	scopes string // letters of section 2: "-" is any credential, "U" a person's, "S" a session's
+	right  string // of 3.4: self, any, admin, read, write, and manage for overrides
 	status int
 }
 
@@ -58,6 +59,20 @@ var routes = []route{
 	{"GET /v1/api-keys/{key}", "", "K", "self", 200},
 	{"DELETE /v1/api-keys/{key}", "", "K", "self", 204},
 	{"POST /v1/auth/token/validate", "", "-", "self", 200},
+
+	{"GET {V}/permissions/effective", "", "R", "any", 200},
+	{"GET {V}/permissions/defaults", "", "R", "any", 200},
+	{"GET {V}/permissions/overrides", "", "R", "any", 200},
+	{"POST {V}/permissions/overrides", `{"environment":"staging","targetType":"role","targetRole":"read","canRead":true,"canWrite":false}`, "U", "manage", 201},
+	{"PUT {V}/permissions/overrides/{override}", `{"canRead":true}`, "U", "manage", 200},
+	{"DELETE {V}/permissions/overrides/{override}", "", "U", "manage", 200},
+	{"DELETE {V}/permissions/reset", "", "U", "manage", 200},
+
+	{"PUT /v1/orgs/{org}", `{"displayName":"Acme"}`, "U", "self", 200},
+
+	{"POST /v1/auth/logout", "", "S", "self", 204},
+	{"GET /v1/auth/sessions", "", "S", "self", 200},
+	{"DELETE /v1/auth/sessions/{session}", "", "S", "self", 204},
 }
 
 // inVault reports whether the route is about one existing vault.
@@ -68,6 +83,7 @@ func (r route) inVault() bool { return r.right != "self" && r.right != "create" 
 type sample struct {
 	repo                          string
 	secret, version, trashed, key string
+	override, session             string // where a route needs them
 }
 
 // at is the path of the sample's vault.
@@ -76,7 +92,8 @@ func (v *sample) at() string { return "/v1/vaults/" + v.repo }
 // fill puts the sample's ids for the placeholders of a route.
 func (v *sample) fill(text string) string {
 	return strings.NewReplacer("{V}", v.at(), "{repo}", v.repo, "{secret}", v.secret, "{version}", v.version,
-		"{trashed}", v.trashed, "{key}", v.key, "{new}", newRepo(v.repo)).Replace(text)
+		"{trashed}", v.trashed, "{key}", v.key, "{new}", newRepo(v.repo),
+		"{override}", cmp.Or(v.override, someID), "{session}", cmp.Or(v.session, someID), "{org}", "nobody-at-all").Replace(text)
 }
 
 var repos atomic.Int64
@@ -104,6 +121,19 @@ func (c *caller) sampleIn(t testing.TB, repo string) *sample {
 	c.do(t, "DELETE "+v.at()+"/secrets/"+v.trashed, "").ok(204)
 	v.key = c.do(t, "POST /v1/api-keys", `{"name":"sample","environment":"live","scopes":["read:secrets"]}`).ok(201).text("data.id")
 	return v
+}
+
+// ready is the sample with what the route takes and c makes for it.
+func (c *caller) ready(t testing.TB, r route, v *sample) *sample {
+	t.Helper()
+	full := *v
+	if strings.Contains(r.call, "{override}") {
+		full.override = c.override(t, v, "staging", "role", "read", true, false)
+	}
+	if strings.Contains(r.call, "{session}") {
+		full.session = c.do(t, "GET /v1/auth/sessions", "").ok(200).text("data.sessions.0.id")
+	}
+	return &full
 }
 
 // vault makes an empty vault that c may make.

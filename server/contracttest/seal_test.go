@@ -19,8 +19,9 @@ import (
 // to stop it.
 func boot(t *testing.T, cfg server.Config) (*site, *server.Server, func()) {
 	t.Helper()
+	needsItsOwn(t)
 	log := new(servertest.Log)
-	cfg.Listen, cfg.PublicURL, cfg.Version = "127.0.0.1:0", "https://vault.example", "test"
+	cfg.Listen, cfg.PublicURL, cfg.Version = "127.0.0.1:0", ourPublicURL, "test"
 	cfg.Log = server.LogConfig{Level: "debug", Format: "json", Output: log}
 	srv, err := server.New(cfg)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *site) isShut(t *testing.T, v *sample, callers ...*caller) {
 
 func TestASealedInstanceAnswersNothingElse(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := ownSite(t)
 	ann := s.user(t, "ann")
 	v := ann.sample(t)
 	s.nobody().do(t, "POST /v1/sys/seal", "").fails(401, "unauthorized")
@@ -139,7 +140,7 @@ func TestUnsealingFailsInThreeDifferentWays(t *testing.T) {
 	}
 	s, _, stop := boot(t, server.Config{Data: dir})
 	failed("missing", s, "")
-	other := newSite(t)
+	other := ownSite(t)
 	failed("of another instance", s, `{"key":"`+other.Recovery+`"}`)
 	if err := os.WriteFile(keyFile, right, 0o600); err != nil {
 		t.Fatal(err)

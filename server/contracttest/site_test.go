@@ -4,14 +4,29 @@
 //
 // Names in requests and expected answers are written @ann: each site gives them
 // an ending of its own, so that the same tables run against any instance.
+//
+// Each test starts an instance in this process, unless
+//
+//	COFFER_TEST_URL=http://127.0.0.1:2633 COFFER_TEST_DATA=/var/lib/coffer
+//
+// name one that runs: then all of them ask that one, with the operator's socket
+// in its data directory to make users with, and tests that need an instance of
+// their own skip. It must be on this machine, unsealed and
+// without limits, and it keeps what the tests leave behind.
+//
+//	COFFER_TEST_BINARY=build go test ./server/contracttest
+//
+// builds the program, serves throw-away data with it, and asks that.
 package contracttest
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -20,15 +35,25 @@ import (
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/httpd/openapitest"
 	"coffer/server/servertest"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("COFFER_TEST_BINARY") == "build" {
+		os.Exit(testBinary())
+	}
+	servertest.Main(m)
+}
+
+// ourPublicURL is what the instances that tests start call themselves.
+const ourPublicURL = "https://vault.example"
 
 // site is the instance under test, and the names that stand for its people.
 type site struct {
 	*servertest.Instance
 	http   *http.Client
+	public string // its public URL
 	ending string
 	ended  *regexp.Regexp // a name with the ending
 
@@ -36,12 +61,60 @@ type site struct {
 	names []string
 }
 
-func newSite(t *testing.T, options ...func(*server.Config)) *site {
+// newSite is an instance for a test that shares it as well as it owns it.
+func newSite(t *testing.T) *site {
 	t.Helper()
-	in := servertest.New(t, options...)
+	url := os.Getenv("COFFER_TEST_URL")
+	if url == "" {
+		return ownSite(t)
+	}
+	s := siteOf(servertest.At(t, url, os.Getenv("COFFER_TEST_DATA")), newTransport(t))
+	s.public = publicURL(t, s.URL)
+	return s
+}
+
+// ownSite is an instance that the test may configure, seal and restart.
+func ownSite(t *testing.T, options ...func(*server.Config)) *site {
+	t.Helper()
+	needsItsOwn(t)
+	return siteOf(servertest.New(t, options...), newTransport(t))
+}
+
+// needsItsOwn skips a test that cannot be told by asking just any instance.
+func needsItsOwn(t *testing.T) {
+	t.Helper()
+	if os.Getenv("COFFER_TEST_BINARY") != "" { // asked in a test, so that the go command does not answer from its cache
+		t.Fatal("COFFER_TEST_BINARY is build, or it is not set")
+	}
+	if os.Getenv("COFFER_TEST_URL") != "" {
+		t.Skip("needs an instance of its own, to configure it, seal it, restart it or leave it unsafe")
+	}
+}
+
+// newTransport also holds every answer against the OpenAPI document.
+func newTransport(t *testing.T) http.RoundTripper {
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
-	return siteOf(in, transport)
+	return openapitest.Transport(t, transport)
+}
+
+// publicURL is what an instance that we did not configure calls itself.
+func publicURL(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url + "/v1/nowhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var p struct{ Type string }
+	if err := json.NewDecoder(res.Body).Decode(&p); err != nil {
+		t.Fatal(err)
+	}
+	public, ok := strings.CutSuffix(p.Type, "/errors/not-found")
+	if !ok {
+		t.Fatalf("the type of an error is %q", p.Type)
+	}
+	return public
 }
 
 func siteOf(in *servertest.Instance, transport http.RoundTripper) *site {
@@ -49,6 +122,7 @@ func siteOf(in *servertest.Instance, transport http.RoundTripper) *site {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &site{
 		Instance: in,
+		public:   ourPublicURL,
 		http:     &http.Client{Transport: transport, CheckRedirect: stay, Timeout: time.Minute},
 		ending:   ending,
 		ended:    regexp.MustCompile(`([A-Za-z]+)` + ending),
@@ -83,9 +157,9 @@ func (s *site) real(text string) string {
 	})
 }
 
-// plain puts @names for the names of this site.
+// plain puts @names for the names of this site, and our public URL for its.
 func (s *site) plain(text string) string {
-	return s.ended.ReplaceAllString(text, "@$1")
+	return s.ended.ReplaceAllString(strings.ReplaceAll(text, s.public+"/", ourPublicURL+"/"), "@$1")
 }
 
 // caller is somebody with a token.
@@ -119,6 +193,25 @@ func (s *site) users(t testing.TB, names ...string) map[string]*caller {
 func (s *site) key(t testing.TB, user, environment string, scopes ...string) *caller {
 	t.Helper()
 	return s.issue(t, api.IssueToken{Username: user, Environment: environment, Scopes: scopes})
+}
+
+// signIn is somebody with a service token, as people have.
+func (s *site) signIn(t testing.TB, user string) *caller {
+	t.Helper()
+	made, err := s.Operator.SignIn(t.Context(), api.SignIn{Username: s.real("@" + user)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &caller{s, user, string(made.Token)}
+}
+
+// by is the caller with a credential of a kind that the route takes.
+func (c *caller) by(t testing.TB, r route) *caller {
+	t.Helper()
+	if r.scopes == "U" || r.scopes == "S" {
+		return c.signIn(t, c.name)
+	}
+	return c
 }
 
 func (s *site) issue(t testing.TB, k api.IssueToken) *caller {

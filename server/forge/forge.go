@@ -65,6 +65,18 @@ type Repository struct {
 // FullName is "owner/name".
 func (r Repository) FullName() string { return r.Owner + "/" + r.Name }
 
+// Organization is an organization at the code host.
+type Organization struct {
+	ID    string // immutable
+	Login string
+}
+
+// What a user is to an organization.
+const (
+	OrgOwner  = "owner"
+	OrgMember = "member"
+)
+
 // Collaborator is an account with an explicit role on a repository.
 type Collaborator struct {
 	User User
@@ -90,6 +102,13 @@ type Forge interface {
 	// Role is the user's explicit role on a repository, by the ids of both: on a
 	// public repository, reading like every stranger is no role.
 	Role(ctx context.Context, userID, repoID string) (Role, error)
+
+	// Organization finds an organization by its name, in any case, whoever asks.
+	Organization(ctx context.Context, login string) (Organization, error)
+
+	// Standing is what the user is to an organization, by the ids of both:
+	// OrgOwner, OrgMember or "".
+	Standing(ctx context.Context, userID, orgID string) (string, error)
 
 	// Collaborators lists all who have an explicit role on a repository.
 	Collaborators(ctx context.Context, repoID string) ([]Collaborator, error)

@@ -48,12 +48,6 @@ type LocalRepo struct {
 	Public bool
 }
 
-// Membership roles of an organization.
-const (
-	OrgOwner  = "owner"
-	OrgMember = "member"
-)
-
 // Local is the built-in code host. A user is admin of what lies in their own
 // namespace, an organization's owner of what the organization has; everybody
 // else has the role they were given. Members of an organization read its public
@@ -116,6 +110,32 @@ func roleOn(r Records, repo LocalRepo, user uint64) (Role, error) {
 		role = Read
 	}
 	return role, err
+}
+
+// Organization finds an organization by name.
+func (l *Local) Organization(ctx context.Context, login string) (found Organization, err error) {
+	err = l.dir.Read(ctx, func(r Records) error {
+		ns, err := r.Namespace(login)
+		if err == nil && ns.Kind != OwnerOrg {
+			err = ErrNotFound
+		}
+		found = Organization{ID: format(ns.ID), Login: ns.Name}
+		return err
+	})
+	return found, err
+}
+
+// Standing is what the user is to an organization.
+func (l *Local) Standing(ctx context.Context, userID, orgID string) (standing string, err error) {
+	user, org, err := parseIDs(userID, orgID)
+	if err != nil {
+		return "", err
+	}
+	err = l.dir.Read(ctx, func(r Records) error {
+		standing, err = r.Membership(org, user)
+		return err
+	})
+	return standing, err
 }
 
 // Collaborators lists the owner or owners of a repository and everybody with a

@@ -80,6 +80,9 @@ func ask[Req request](x *exchange, b *binder) (*Req, error) {
 	if err := x.identify(); err != nil {
 		return nil, err
 	}
+	if err := x.limit(); err != nil {
+		return nil, err
+	}
 	req, wrong := bind[Req](b, x.input())
 	if err := x.gate.Admit(x.ctx, x.who, x.route.action, repositoryOf(req)); err != nil {
 		return nil, err
@@ -92,6 +95,7 @@ func (x *exchange) input() *input {
 		params:  x.c.Params,
 		escaped: x.r.URL.RawPath != "",
 		query:   x.r.URL.RawQuery,
+		header:  x.r.Header,
 		hasBody: x.r.Method != http.MethodGet && x.r.Method != http.MethodHead,
 	}
 	if x.body != nil {
@@ -131,6 +135,15 @@ var wire = json.JoinOptions(
 // send answers with data in the envelope: 201 if it says that it is new.
 func (x *exchange) send(data any, p *api.Pagination) error {
 	status := http.StatusOK
+	if t, ok := data.(interface{ Tag() (string, bool) }); ok {
+		etag, notModified := t.Tag()
+		x.w.Header().Set("ETag", etag)
+		if notModified {
+			x.refund()
+			x.write(http.StatusNotModified, nil)
+			return nil
+		}
+	}
 	if made, ok := data.(interface{ Created() (bool, string) }); ok {
 		if isNew, location := made.Created(); isNew {
 			status = http.StatusCreated

@@ -2,7 +2,9 @@ package httpd
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -18,6 +20,7 @@ type input struct {
 	params  gin.Params
 	escaped bool // params are still percent-encoded
 	query   string
+	header  http.Header
 	body    []byte
 	hasBody bool // the method is one that carries a body
 }
@@ -27,11 +30,19 @@ type input struct {
 type binder struct {
 	path  []pathField
 	query []queryField
+	head  []headField
 	body  object
 	needs bool // some member of the body must be there
 }
 
-// newBinder reads the tags of t: path (with id), query or json, and need.
+// headField is a string that a header fills. What it says is for the operation
+// to read.
+type headField struct {
+	name  string
+	index []int
+}
+
+// newBinder reads the tags of t: path (with id), query, header or json, and need.
 // Embedded structs count as if their fields stood in t.
 func newBinder(t reflect.Type) *binder {
 	b := &binder{}
@@ -46,8 +57,11 @@ func newBinder(t reflect.Type) *binder {
 		if name, ok := f.Tag.Lookup("query"); ok {
 			b.query = append(b.query, queryField{name, f.Index, need, querySetter(f.Type, name)})
 		}
+		if name, ok := f.Tag.Lookup("header"); ok {
+			b.head = append(b.head, headField{name, f.Index})
+		}
 		if name, ok := f.Tag.Lookup("json"); ok {
-			b.body.members = append(b.body.members, member{name, name, f.Index, need, decoderOf(f.Type, name)})
+			b.body.members = append(b.body.members, newMember(f, name, name))
 			b.needs = b.needs || need
 		}
 	}
@@ -86,6 +100,9 @@ func (b *binder) fill(v reflect.Value, in *input, wrong *api.Fields) error {
 	}
 	if err := b.fillQuery(v, in.query, wrong); err != nil {
 		return err
+	}
+	for _, h := range b.head {
+		v.FieldByIndex(h.index).SetString(strings.Join(in.header.Values(h.name), ","))
 	}
 	if !in.hasBody {
 		return nil

@@ -155,7 +155,7 @@ func TestBindBodyFillsTheRequest(t *testing.T) {
 		RepoFullName: "acme/api",
 		Environment:  "production",
 		Secrets:      map[string]api.Secret{"A": api.NewSecret("1\n\"2\""), "B": api.NewSecret("")},
-		Mode:         "merge",
+		Mode:         new("merge"),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

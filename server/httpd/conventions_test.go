@@ -139,7 +139,7 @@ func TestRoutesAndMethods(t *testing.T) {
 }
 
 func TestEveryAnswerHasItsHeaders(t *testing.T) {
-	h := testFace(&doorman{}, route{get, "/v1/ok", access.UserMe, give(&api.User{})}, route{get, "/v1/kept", access.Pull, revalidated(give(&api.Pulled{}))})
+	h := testFace(&doorman{}, route{get, "/v1/ok", access.UserMe, inGeneral, give(&api.User{})}, route{get, "/v1/kept", access.Pull, inGeneral, revalidated(give(&api.Pulled{}))})
 	for target, cache := range map[string]string{
 		"/v1/ok": "no-store", "/v1/kept": "private, no-cache", "/v1/nowhere": "no-store", "/health": "no-store", "/": "no-store", "/errors/sealed": "no-store",
 	} {
@@ -193,7 +193,7 @@ func TestEnvelope(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := testFace(&doorman{}, route{get, "/v1/test", access.UserMe, tt.run})
+			h := testFace(&doorman{}, route{get, "/v1/test", access.UserMe, inGeneral, tt.run})
 			w := call(h, "GET", "/v1/test", "")
 			expectStatus(t, w, tt.status)
 			if got := w.Header().Get("Location"); got != tt.location {
@@ -225,7 +225,7 @@ func TestPages(t *testing.T) {
 		{api.List[int]{Items: []int{3}, Limit: 2, Offset: 2, Total: 3}, `{"data":[3],"meta":{"requestId":"` + traceID + `","pagination":{"limit":2,"offset":2,"total":3,"hasMore":false}}}`},
 		{api.List[int]{Limit: 25, Offset: 9}, `{"data":[],"meta":{"requestId":"` + traceID + `","pagination":{"limit":25,"offset":9,"total":0,"hasMore":false}}}`},
 	} {
-		h := testFace(&doorman{}, route{get, "/v1/test", access.UserMe, page(giveList(&tt.list))})
+		h := testFace(&doorman{}, route{get, "/v1/test", access.UserMe, inGeneral, page(giveList(&tt.list))})
 		if diff := cmp.Diff(tt.want, call(h, "GET", "/v1/test", "").Body.String()); diff != "" {
 			t.Error(diff)
 		}
@@ -277,7 +277,7 @@ func TestBodiesUpToTheLimitAreRead(t *testing.T) {
 func TestAccessLogHasNoSecrets(t *testing.T) {
 	var log bytes.Buffer
 	f := newFace(Config{Log: slog.New(slog.NewJSONHandler(&log, nil))}, &doorman{}, false)
-	h := f.router([]route{{post, "/v1/x/:name", access.UserMe, give(&api.Empty{})}})
+	h := f.router([]route{{post, "/v1/x/:name", access.UserMe, inGeneral, give(&api.Empty{})}})
 	call(h, "POST", "/v1/x/c4n4ry?token=c4n4ry", `{"value":"c4n4ry"}`, "Authorization", "Bearer c4n4ry", "Cookie", "c4n4ry", "User-Agent", "c4n4ry")
 	call(h, "C4N4RY-METHOD", "/c4n4ry", "")
 	if strings.Contains(strings.ToLower(log.String()), "c4n4ry") {

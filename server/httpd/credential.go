@@ -13,15 +13,16 @@ const maxUserAgent = 512
 
 // identify learns from the warden who asks.
 func (x *exchange) identify() error {
-	who, err := x.gate.Identify(x.ctx, warden.Credential{
+	c := warden.Credential{
 		Bearer:    bearer(x.r.Header),
 		Operator:  x.operator,
 		IP:        x.clientIP(),
 		UserAgent: userAgent(x.r.Header),
 		RequestID: x.id,
-	})
+	}
+	who, err := x.gate.Identify(x.ctx, c)
 	if err != nil {
-		return err
+		return x.limitFailure(c, err)
 	}
 	x.who = who
 	return nil

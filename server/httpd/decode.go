@@ -22,6 +22,7 @@ type member struct {
 	at     string // dotted path for error messages
 	index  []int
 	need   bool
+	null   bool // null says something other than absence
 	decode decoder
 }
 
@@ -47,7 +48,7 @@ func (o *object) decode(r *reader, v reflect.Value, wrong *api.Fields) error {
 			return err
 		}
 		i := o.find(name)
-		if i < 0 || r.PeekKind() == 'n' {
+		if i < 0 || r.PeekKind() == 'n' && !o.members[i].null {
 			if err := r.SkipValue(); err != nil {
 				return err
 			}
@@ -83,6 +84,8 @@ func decoderOf(t reflect.Type, at string) decoder {
 		return expect('"', at, aString, decodeSecret(at))
 	case t == reflect.TypeFor[map[string]api.Secret]():
 		return expect('{', at, "An object of strings.", decodeSecrets(at))
+	case t == reflect.TypeFor[api.Nullable]():
+		return decodeNullable(at)
 	case t == reflect.TypeFor[[]string]():
 		return expect('[', at, aList, decodeStrings(at))
 	}
@@ -95,6 +98,8 @@ func decoderOf(t reflect.Type, at string) decoder {
 		return decodeBool(at)
 	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return expect('0', at, aNumber, decodeInt(at))
+	case reflect.Map:
+		return expect('{', at, anObject, decodeMap(t, at))
 	case reflect.Struct:
 		inner := structOf(t, at)
 		return expect('{', at, anObject, inner.decode)
@@ -108,10 +113,14 @@ func structOf(t reflect.Type, at string) *object {
 	for _, f := range reflect.VisibleFields(t) {
 		if name, ok := f.Tag.Lookup("json"); ok {
 			path := at + "." + name
-			o.members = append(o.members, member{name, path, f.Index, f.Tag.Get("need") == "true", decoderOf(f.Type, path)})
+			o.members = append(o.members, newMember(f, name, path))
 		}
 	}
 	return o
+}
+
+func newMember(f reflect.StructField, name, path string) member {
+	return member{name, path, f.Index, f.Tag.Get("need") == "true", f.Tag.Get("null") == "true", decoderOf(f.Type, path)}
 }
 
 // expect lets decode see values of one kind only.

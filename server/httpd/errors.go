@@ -141,7 +141,7 @@ var (
 // write sends an answer whose Content-Type is set.
 func (x *exchange) write(status int, body []byte) {
 	h := x.w.Header()
-	if status != http.StatusNoContent {
+	if status != http.StatusNoContent && status != http.StatusNotModified {
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	x.w.WriteHeader(status)

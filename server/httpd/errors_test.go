@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ var samples = []error{
 func TestErrorsOnTheWire(t *testing.T) {
 	var got bytes.Buffer
 	for i, err := range samples {
-		h := testFace(&doorman{}, route{post, "/v1/fail/:id", access.UserMe, refuse(err)})
+		h := testFace(&doorman{}, route{post, "/v1/fail/:id", access.UserMe, inGeneral, refuse(err)})
 		w := call(h, "POST", fmt.Sprintf("/v1/fail/%d%%20?token=hidden", i), "")
 		fmt.Fprintf(&got, "# %v\n%d\n", err, w.Code)
 		for _, name := range slices.Sorted(maps.Keys(w.Header())) {
@@ -108,9 +109,9 @@ func TestWhatIsNotOursStaysInside(t *testing.T) {
 	var log bytes.Buffer
 	f := newFace(Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, &doorman{}, false)
 	h := f.router([]route{
-		{get, "/broken", access.UserMe, refuse(errors.New("bolt: page 17"))},
-		{get, "/panic", access.UserMe, func(*exchange) error { panic("c4n4ry") }},
-		{get, "/nil", access.UserMe, func(x *exchange) error { x.route = nil; _ = x.route.path; return nil }},
+		{get, "/broken", access.UserMe, inGeneral, refuse(errors.New("bolt: page 17"))},
+		{get, "/panic", access.UserMe, inGeneral, func(*exchange) error { panic("c4n4ry") }},
+		{get, "/nil", access.UserMe, inGeneral, func(x *exchange) error { x.route = nil; _ = x.route.path; return nil }},
 	})
 	for path, inside := range map[string]string{"/broken": "page 17", "/panic": "what=string", "/nil": "nil pointer"} {
 		log.Reset()
@@ -134,16 +135,55 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 		w := call(h, "GET", "/errors/"+string(code), "", "Authorization", "")
 		expectStatus(t, w, 200)
 		e := explanations[code]
-		if e.Means == "" || e.Do == "" || !strings.Contains(w.Body.String(), "<h1>"+k.title+"</h1>") {
-			t.Errorf("%s: %s", code, w.Body)
+		if len(e.Means) < 30 || len(e.Do) < 2 || strings.Count(w.Body.String(), "<li>") != len(e.Do) {
+			t.Errorf("%s explains little: %s", code, w.Body)
 		}
-		if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") {
-			t.Errorf("%s: policy %q", code, csp)
+		for _, part := range []string{"<!DOCTYPE html>\n<html lang=\"en\">", `<meta charset="utf-8">`,
+			`<meta name="viewport" content="width=device-width, initial-scale=1">`,
+			"<title>" + k.title + " · coffer</title>", "<h1>" + k.title + "</h1>", "</html>\n"} {
+			if !strings.Contains(w.Body.String(), part) {
+				t.Errorf("%s lacks %s: %s", code, part, w.Body)
+			}
 		}
+		expectOwnPage(t, w)
 	}
 	expectStatus(t, call(h, "GET", "/errors/made-up", ""), 404)
 	if len(explanations) != len(kinds) {
 		t.Errorf("%d explanations for %d codes", len(explanations), len(kinds))
+	}
+}
+
+// expectOwnPage wants a page that closes what it opens, and needs nothing from
+// anywhere else and no room to the side.
+func expectOwnPage(t *testing.T, w *httptest.ResponseRecorder) {
+	t.Helper()
+	text := w.Body.String()
+	for _, part := range []string{"<script", "<style", "<link", "<img", "style=", "src=", "href=", "http-equiv", "<table", "<pre"} {
+		if strings.Contains(text, part) {
+			t.Errorf("page with %s: %s", part, text)
+		}
+	}
+	var open []string
+	for _, tag := range regexp.MustCompile(`</?[a-z0-9]+`).FindAllString(text, -1) {
+		name := strings.TrimLeft(tag, "</")
+		switch last := len(open) - 1; {
+		case name == "meta":
+		case !strings.HasPrefix(tag, "</"):
+			open = append(open, name)
+		case last < 0 || open[last] != name:
+			t.Fatalf("%s closes %v: %s", tag, open, text)
+		default:
+			open = open[:last]
+		}
+	}
+	for _, word := range strings.Fields(text) {
+		if len(word) > 45 {
+			t.Errorf("the word %q is wider than a narrow screen", word)
+		}
+	}
+	if csp := w.Header().Get("Content-Security-Policy"); csp != pagePolicy || !strings.HasPrefix(csp, "default-src 'none'") ||
+		!strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") {
+		t.Errorf("policy %q", csp)
 	}
 }
 
@@ -167,7 +207,7 @@ func TestRequestsThatTakeTooLong(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	server := httptest.NewServer(f.router([]route{{post, "/wait", access.UserMe, nothing(wait)}}))
+	server := httptest.NewServer(f.router([]route{{post, "/wait", access.UserMe, inGeneral, nothing(wait)}}))
 	defer server.Close()
 	endless, more := io.Pipe()
 	defer more.Close()

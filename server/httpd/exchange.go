@@ -29,6 +29,7 @@ type exchange struct {
 	start time.Time
 	route *route
 	who   warden.Caller
+	spent spending
 	body  *bytes.Buffer
 }
 
@@ -92,7 +93,7 @@ func (x *exchange) sealed() error {
 	if path != "/v1" && !strings.HasPrefix(path, "/v1/") {
 		return nil
 	}
-	if path == "/v1/health" || strings.HasPrefix(path, "/v1/sys/") {
+	if path == "/v1/health" || path == openAPIPath || strings.HasPrefix(path, "/v1/sys/") {
 		return nil
 	}
 	switch x.gate.State() {
@@ -110,6 +111,8 @@ func (x *exchange) leave() {
 		x.panicked(p)
 	}
 	releaseBuffer(x.body)
+	took := time.Since(x.start)
+	x.Metrics.Requests.Note(x.c.FullPath(), x.r.Method, x.w.Status(), took)
 	if !x.Log.Enabled(x.ctx, slog.LevelInfo) {
 		return
 	}
@@ -117,7 +120,7 @@ func (x *exchange) leave() {
 		slog.String("method", x.method()),
 		slog.String("route", x.c.FullPath()),
 		slog.Int("status", x.w.Status()),
-		slog.Duration("took", time.Since(x.start)),
+		slog.Duration("took", took),
 		slog.String("request", x.id),
 		slog.String("caller", x.who.Kind()))
 }

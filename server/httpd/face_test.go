@@ -49,11 +49,18 @@ func (d *doorman) Admit(_ context.Context, _ warden.Caller, a access.Action, rep
 
 var testTime = time.Date(2026, 11, 20, 9, 15, 0, 123456789, time.UTC)
 
-// testFace is a face on d, with a few routes more than the table's.
+var noLimits = Limits{
+	General: Rate{Off: true}, Bulk: Rate{Off: true}, Value: Rate{Off: true}, Verify: Rate{Off: true},
+	Poll: Rate{Off: true}, Login: Rate{Off: true}, UI: Rate{Off: true},
+}
+
+// testFace is a face on d without limits, with a few routes more than the
+// table's.
 func testFace(d *doorman, more ...route) http.Handler {
 	f := newFace(Config{
 		PublicURL: "https://vault.example/",
 		Version:   "v1.2.3",
+		Limits:    noLimits,
 		Now:       func() time.Time { return testTime },
 	}, d, false)
 	return f.router(append(routes(), more...))

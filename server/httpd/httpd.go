@@ -7,8 +7,8 @@
 // names a status code and no error shows more than an *[api.Error] says.
 //
 // A request takes this way: enter (id, headers) → sealed? → route and method →
-// size of the body → credential → parse → scope and kind of credential → what
-// parsing found wrong → the warden's operation.
+// size of the body → credential → rate limit → parse → scope and kind of
+// credential → what parsing found wrong → the warden's operation.
 package httpd
 
 import (
@@ -35,8 +35,11 @@ type Config struct {
 	Warden         *warden.Warden
 	PublicURL      string         // how clients reach us, without a trailing slash
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
-	Version        string         // shown by health and status
-	Log            *slog.Logger   // default: none
+	Limits         Limits         // of requests; the operator's face has none
+	Jobs           Jobs           // what runs by itself
+	Metrics        Metrics
+	Version        string       // shown by health and status
+	Log            *slog.Logger // default: none
 	Now            func() time.Time
 
 	// Stopping is closed when the server stops: requests without a time limit
@@ -50,6 +53,12 @@ func New(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, false).route
 // NewOperator is the face for whoever runs the instance: everyone who reaches
 // it acts as the operator. It belongs on a socket that only they can open.
 func NewOperator(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, true).router(routes()) }
+
+// Jobs are what the server does by itself, and how to have it done now.
+type Jobs interface {
+	List(ctx context.Context) ([]api.Job, error)
+	RunNow(ctx context.Context, name string) (*api.Job, error)
+}
 
 // gate is what of the warden stands before every operation.
 type gate interface {
@@ -65,7 +74,9 @@ type face struct {
 	gate     gate
 	operator bool
 	unseals  *throttle
+	limits   limits
 	patience time.Duration // requestTime, but for tests
+	describe func() description
 }
 
 func newFace(cfg Config, g gate, operator bool) *face {
@@ -77,7 +88,14 @@ func newFace(cfg Config, g gate, operator bool) *face {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &face{Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime}
+	f := &face{
+		Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime,
+		describe: sync.OnceValue(func() description { return describe(cfg.PublicURL) }),
+	}
+	if !operator {
+		f.limits = newLimits(cfg.Limits, cfg.Now())
+	}
+	return f
 }
 
 // releaseMode keeps gin from writing its banner. The mode is gin's global.
@@ -97,8 +115,8 @@ func (f *face) router(routes []route) *gin.Engine {
 	g.UseRawPath = true
 	g.UnescapePathValues = false
 
-	g.NoRoute(f.handle(route{run: func(*exchange) error { return errNoSuchAddress }}))
-	g.NoMethod(f.handle(route{run: methodNotAllowed}))
+	g.NoRoute(f.handle(route{bucket: exempt, run: func(*exchange) error { return errNoSuchAddress }}))
+	g.NoMethod(f.handle(route{bucket: exempt, run: methodNotAllowed}))
 	for _, r := range routes {
 		h := f.handle(r)
 		g.Handle(r.method, r.path, h)

@@ -9,69 +9,121 @@ import (
 	"coffer/server/api"
 )
 
-// explanation is what the page of an error says.
-type explanation struct{ Means, Do string }
+// explanation is what the page of an error says: the cause, and what helps.
+type explanation struct {
+	Means string
+	Do    []string
+}
 
 var explanations = map[api.Code]explanation{
 	api.BadRequest: {
-		"The server could not read the request, or it could be read in more than one way.",
-		"Send one JSON object in UTF-8, name each member and each query parameter once, and see what the error's detail says.",
+		"The server could not read the request, or it could be read in more than one way. It may be broken JSON, text that is not UTF-8, a name that comes twice, or a body that is missing.",
+		[]string{
+			"Read the error's detail: it says what is wrong and, for broken JSON, at which byte.",
+			"Send one JSON object in UTF-8, and name each member and each query parameter once.",
+		},
 	},
 	api.Unauthorized: {
-		"The request had no credential, or one that is unknown, expired or revoked.",
-		"Sign in again, or send a valid token as \"Authorization: Bearer <token>\".",
+		"The request had no credential, or one that the server does not know, or no longer: it may be mistyped, expired or revoked.",
+		[]string{
+			"Sign in again, or take another API key.",
+			"In a program, send the token in the header \"Authorization: Bearer <token>\", and look for blanks or line breaks around it.",
+		},
 	},
 	api.Forbidden: {
-		"The server knows who is asking, but the credential's scope, the role on the repository, the right in the environment or the source address does not allow this.",
-		"The detail names what is missing. Ask an administrator of the repository for it, or use a key with that scope.",
+		"The server knows who is asking, but this is not allowed. The reason may be the scope of an API key, the role on the repository, the rights in the environment, a test key in a protected environment, or the address that the request came from.",
+		[]string{
+			"Read the error's detail: it names what is missing.",
+			"Use a key with that scope, or from an allowed address.",
+			"Ask an administrator of the repository for the role or the right.",
+		},
 	},
 	api.PlanLimit: {
-		"A limit of the account's plan is reached.",
-		"Remove something, or move to a plan with a higher limit: the error's upgradeUrl leads there. On your own server the operator decides which plan is the default.",
+		"This would go beyond what the account's plan allows: so many private vaults, environments, secrets, or secrets in one push.",
+		[]string{
+			"Read the error's detail: it names the limit.",
+			"Remove what is not needed any more, or push in smaller parts.",
+			"The operator of the server decides which plan is the default. The error's upgradeUrl says where to read on.",
+		},
 	},
 	api.NotFound: {
-		"Nothing is at this address, or you may not know about it.",
-		"Check the spelling, and that you have a role on the repository.",
+		"Nothing is at this address, or it is nothing that you may know about: without a role on a repository, its vault looks as if it did not exist.",
+		[]string{
+			"Check the spelling of the address, the repository, the environment and the key.",
+			"Check that you are signed in as the right user, and that this user has a role on the repository.",
+			"A repository may have no vault yet, and a deleted secret may be in the trash.",
+		},
 	},
 	api.MethodNotAllowed: {
 		"The address exists, but not for this HTTP method.",
-		"Use one of the methods that the Allow header names.",
+		[]string{
+			"Use one of the methods that the answer's Allow header names.",
+			"If a redirect or a proxy turned a POST into a GET, use the final address, with https, from the start.",
+		},
 	},
 	api.Conflict: {
-		"It exists already, or its present state does not allow this.",
-		"Look at the present state, then decide whether the request is still needed.",
+		"It exists already, or its present state does not allow this. Somebody may have been faster than you.",
+		[]string{
+			"Look at the present state, then decide whether the request is still needed.",
+			"After a push that was refused: pull, look at the keys that the error names, and push again.",
+		},
 	},
 	api.TooLarge: {
 		"The body of the request is larger than 1,048,576 bytes.",
-		"Send fewer secrets at once.",
+		[]string{
+			"Send fewer secrets at once: push them in parts with the mode merge.",
+			"Keep large files elsewhere, and only the key to them here.",
+		},
 	},
 	api.Invalid: {
-		"Some fields of the request break a rule.",
-		"The error's list \"errors\" names each of these fields and its rule. Correct them and send the request again.",
+		"The request can be read, but some of its fields break a rule.",
+		[]string{
+			"The error's list \"errors\" names each of these fields and its rule.",
+			"Correct them and send the request again. Nothing was written.",
+		},
 	},
 	api.RateLimited: {
 		"Too many requests came in a short time.",
-		"Wait as many seconds as the Retry-After header says.",
+		[]string{
+			"Wait as many seconds as the Retry-After header says, then try again.",
+			"If it happens often, ask for many secrets at once with a pull instead of one by one.",
+			"The headers X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset show how much is left. The operator of the server can change the limits.",
+		},
 	},
 	api.Internal: {
-		"Something went wrong on the server. It is not your request's fault.",
-		"Tell the operator the error's traceId: the server's log has a line with it.",
+		"Something went wrong on the server. It is not the fault of your request.",
+		[]string{
+			"Try again in a moment.",
+			"If it stays, tell the operator the error's traceId: the server's log has a line with it.",
+		},
 	},
 	api.ProviderFailed: {
-		"A hosting or payment provider failed, or did not answer.",
-		"Try again later, and look at the provider's own status page.",
+		"Another service that the request needs, such as a hosting provider, failed or did not answer.",
+		[]string{
+			"Try again later.",
+			"Look at that provider's own status page, and check that the connection to it still works.",
+		},
 	},
 	api.Sealed: {
-		"The vault is locked: the server does not have its master key, so it cannot read any secret.",
-		"The operator opens it with \"coffer unseal\". A vault that was never set up is started with \"coffer init\".",
+		"The vault is locked, or was never set up: the server does not have its master key, so it cannot read any secret. This is usual after a restart that could not find the key.",
+		[]string{
+			"If you are the operator, open it with \"coffer unseal\", or set a new server up with \"coffer init\".",
+			"Otherwise tell the operator, and try again later.",
+		},
 	},
 	api.Unavailable: {
-		"The server cannot answer now. Most often the code host cannot be reached, so that roles cannot be checked.",
-		"Try again after as many seconds as the Retry-After header says.",
+		"The server cannot answer now. Most often the code host cannot be reached, so that roles cannot be checked; then nobody gets in on an old answer.",
+		[]string{
+			"Try again after as many seconds as the Retry-After header says.",
+			"If it stays, look at the code host's status page, and tell the operator.",
+		},
 	},
 	api.Timeout: {
 		"The request took longer than 30 seconds and was stopped. Nothing was written.",
-		"Try again; if it happens often, send less at once.",
+		[]string{
+			"Try again. If it happens often, send less at once.",
+			"On a slow line, check the connection; if it stays, tell the operator.",
+		},
 	},
 }
 
@@ -90,7 +142,9 @@ var errorTemplate = template.Must(template.New("error").Parse(`<!DOCTYPE html>
 <h2>What it means</h2>
 <p>{{.Means}}</p>
 <h2>What to do</h2>
-<p>{{.Do}}</p>
+<ul>
+{{range .Do}}<li>{{.}}</li>
+{{end}}</ul>
 </main>
 </body>
 </html>
@@ -125,6 +179,9 @@ func errorPage(x *exchange) error {
 
 // root says what answers here.
 func root(x *exchange) error {
+	if err := x.limit(); err != nil {
+		return err
+	}
 	text := fmt.Sprintf(`coffer %[1]s: a self-hosted vault for the secrets of your repositories.
 
 State     %[2]s

@@ -13,6 +13,7 @@ import (
 type route struct {
 	method, path string
 	action       access.Action // none on a route that needs no credential
+	bucket       bucket        // its requests are counted in
 	run          operation
 }
 
@@ -36,71 +37,89 @@ func routes() []route {
 		envs    = vault + "/environments"
 	)
 	gated := []route{
-		{get, "/v1/vaults", access.VaultList, page((*door).ListVaults)},
-		{post, "/v1/vaults", access.VaultCreate, answer((*door).CreateVault)},
-		{get, vault, access.VaultGet, answer((*door).Vault)},
-		{remove, vault, access.VaultDelete, nothing((*door).DeleteVault)},
-		{get, vault + "/collaborators", access.CollaboratorList, answer((*door).Collaborators)},
-		{get, vault + "/activity", access.VaultActivity, page((*door).VaultActivity)},
-		{get, vault + "/activity/export", access.VaultActivityExport, download("vault-activity.jsonl", (*door).ExportVaultActivity)},
+		{get, "/v1/vaults", access.VaultList, inGeneral, page((*door).ListVaults)},
+		{post, "/v1/vaults", access.VaultCreate, inGeneral, answer((*door).CreateVault)},
+		{get, vault, access.VaultGet, inGeneral, answer((*door).Vault)},
+		{remove, vault, access.VaultDelete, inGeneral, nothing((*door).DeleteVault)},
+		{get, vault + "/collaborators", access.CollaboratorList, inGeneral, answer((*door).Collaborators)},
+		{get, vault + "/activity", access.VaultActivity, inGeneral, page((*door).VaultActivity)},
+		{get, vault + "/activity/export", access.VaultActivityExport, inGeneral, download("vault-activity.jsonl", (*door).ExportVaultActivity)},
 
-		{get, vault + "/secrets", access.SecretList, page((*door).Secrets)},
-		{post, vault + "/secrets", access.SecretCreate, answer((*door).SetSecret)},
-		{patch, secret, access.SecretUpdate, answer((*door).PatchSecret)},
-		{remove, secret, access.SecretDelete, nothing((*door).TrashSecret)},
-		{get, secret + "/value", access.SecretValue, answer((*door).RevealSecret)},
-		{get, secret + "/versions", access.VersionList, answer((*door).Versions)},
-		{get, version + "/value", access.VersionValue, answer((*door).RevealVersion)},
-		{post, version + "/restore", access.VersionRestore, answer((*door).RestoreVersion)},
+		{get, vault + "/secrets", access.SecretList, inGeneral, page((*door).Secrets)},
+		{post, vault + "/secrets", access.SecretCreate, inGeneral, answer((*door).SetSecret)},
+		{patch, secret, access.SecretUpdate, inGeneral, answer((*door).PatchSecret)},
+		{remove, secret, access.SecretDelete, inGeneral, nothing((*door).TrashSecret)},
+		{get, secret + "/value", access.SecretValue, inValue, answer((*door).RevealSecret)},
+		{get, secret + "/versions", access.VersionList, inGeneral, answer((*door).Versions)},
+		{get, version + "/value", access.VersionValue, inValue, answer((*door).RevealVersion)},
+		{post, version + "/restore", access.VersionRestore, inGeneral, answer((*door).RestoreVersion)},
 
-		{get, trash, access.TrashList, page((*door).Trash)},
-		{remove, trash, access.TrashEmpty, answer((*door).EmptyTrash)},
-		{post, trash + "/:secretId/restore", access.TrashRestore, answer((*door).RestoreSecret)},
-		{remove, trash + "/:secretId", access.TrashDelete, nothing((*door).DestroySecret)},
+		{get, trash, access.TrashList, inGeneral, page((*door).Trash)},
+		{remove, trash, access.TrashEmpty, inGeneral, answer((*door).EmptyTrash)},
+		{post, trash + "/:secretId/restore", access.TrashRestore, inGeneral, answer((*door).RestoreSecret)},
+		{remove, trash + "/:secretId", access.TrashDelete, inGeneral, nothing((*door).DestroySecret)},
 
-		{post, "/v1/secrets/push", access.Push, answer((*door).Push)},
-		{get, "/v1/secrets/pull", access.Pull, revalidated(answer((*door).Pull))},
-		{get, "/v1/secrets/view", access.SecretView, answer((*door).ViewSecret)},
+		{post, "/v1/secrets/push", access.Push, inBulk, answer((*door).Push)},
+		{get, "/v1/secrets/pull", access.Pull, inBulk, revalidated(answer((*door).Pull))},
+		{get, "/v1/secrets/view", access.SecretView, inGeneral, answer((*door).ViewSecret)},
 
-		{get, envs, access.EnvironmentList, answer((*door).Environments)},
-		{post, envs, access.EnvironmentCreate, answer((*door).CreateEnvironment)},
-		{patch, envs + "/:name", access.EnvironmentRename, answer((*door).RenameEnvironment)},
-		{remove, envs + "/:name", access.EnvironmentDelete, answer((*door).DeleteEnvironment)},
-		{patch, envs + "/:name/type", access.EnvironmentRetype, answer((*door).RetypeEnvironment)},
+		{get, envs, access.EnvironmentList, inGeneral, answer((*door).Environments)},
+		{post, envs, access.EnvironmentCreate, inGeneral, answer((*door).CreateEnvironment)},
+		{patch, envs + "/:name", access.EnvironmentRename, inGeneral, answer((*door).RenameEnvironment)},
+		{remove, envs + "/:name", access.EnvironmentDelete, inGeneral, answer((*door).DeleteEnvironment)},
+		{patch, envs + "/:name/type", access.EnvironmentRetype, inGeneral, answer((*door).RetypeEnvironment)},
 
-		{get, "/v1/users/me", access.UserMe, answer((*door).Me)},
-		{get, "/v1/users/me/usage", access.UserUsage, answer((*door).Usage)},
-		{get, "/v1/activity", access.ActivityList, page((*door).Activity)},
+		{get, "/v1/users/me", access.UserMe, inGeneral, answer((*door).Me)},
+		{get, "/v1/users/me/usage", access.UserUsage, inGeneral, answer((*door).Usage)},
+		{get, "/v1/activity", access.ActivityList, inGeneral, page((*door).Activity)},
 
-		{get, "/v1/api-keys", access.KeyList, answer((*door).Keys)},
-		{post, "/v1/api-keys", access.KeyCreate, answer((*door).CreateKey)},
-		{get, "/v1/api-keys/:id", access.KeyGet, answer((*door).Key)},
-		{remove, "/v1/api-keys/:id", access.KeyRevoke, nothing((*door).RevokeKey)},
-		{post, "/v1/auth/token/validate", access.TokenValidate, answer((*door).ValidateToken)},
+		{get, "/v1/api-keys", access.KeyList, inGeneral, answer((*door).Keys)},
+		{post, "/v1/api-keys", access.KeyCreate, inGeneral, answer((*door).CreateKey)},
+		{get, "/v1/api-keys/:id", access.KeyGet, inGeneral, answer((*door).Key)},
+		{remove, "/v1/api-keys/:id", access.KeyRevoke, inGeneral, nothing((*door).RevokeKey)},
+		{get, vault + "/permissions/effective", access.PermissionEffective, inGeneral, answer((*door).EffectivePermissions)},
+		{get, vault + "/permissions/defaults", access.PermissionDefaults, inGeneral, answer((*door).DefaultPermissions)},
+		{get, vault + "/permissions/overrides", access.OverrideList, inGeneral, answer((*door).Overrides)},
+		{post, vault + "/permissions/overrides", access.OverrideCreate, inGeneral, answer((*door).CreateOverride)},
+		{put, vault + "/permissions/overrides/:id", access.OverrideUpdate, inGeneral, answer((*door).UpdateOverride)},
+		{remove, vault + "/permissions/overrides/:id", access.OverrideDelete, inGeneral, answer((*door).DeleteOverride)},
+		{remove, vault + "/permissions/reset", access.OverrideReset, inGeneral, answer((*door).ResetOverrides)},
+		{put, "/v1/orgs/:org", access.OrgUpdate, inGeneral, answer((*door).UpdateOrg)},
 
-		{post, "/v1/sys/seal", access.SystemSeal, nothing(seal)},
-		{post, "/v1/operator/users", access.LocalUserAdd, answer((*door).AddLocalUser)},
-		{post, "/v1/operator/orgs", access.LocalOrgAdd, answer((*door).AddLocalOrg)},
-		{put, "/v1/operator/orgs/members", access.LocalMemberSet, nothing((*door).SetLocalMember)},
-		{post, "/v1/operator/repos", access.LocalRepoAdd, answer((*door).AddLocalRepo)},
-		{put, "/v1/operator/repos/grants", access.LocalRoleGrant, nothing((*door).GrantLocalRepo)},
-		{post, "/v1/operator/tokens", access.TokenIssue, answer((*door).IssueToken)},
-		{get, "/v1/operator/audit/export", access.AuditExport, download("audit.jsonl", exportAudit)},
-		{post, "/v1/operator/audit/verify", access.AuditVerify, upload(verifyAudit)},
+		{post, "/v1/auth/logout", access.Logout, inGeneral, nothing((*door).Logout)},
+		{get, "/v1/auth/sessions", access.SessionList, inGeneral, answer((*door).Sessions)},
+		{remove, "/v1/auth/sessions/:id", access.SessionRevoke, inGeneral, nothing((*door).EndSession)},
+		{post, "/v1/auth/token/validate", access.TokenValidate, inGeneral, answer((*door).ValidateToken)},
+
+		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
+		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
+		{post, "/v1/operator/orgs", access.LocalOrgAdd, inGeneral, answer((*door).AddLocalOrg)},
+		{put, "/v1/operator/orgs/members", access.LocalMemberSet, inGeneral, nothing((*door).SetLocalMember)},
+		{post, "/v1/operator/repos", access.LocalRepoAdd, inGeneral, answer((*door).AddLocalRepo)},
+		{put, "/v1/operator/repos/grants", access.LocalRoleGrant, inGeneral, nothing((*door).GrantLocalRepo)},
+		{post, "/v1/operator/sessions", access.SignIn, inGeneral, answer((*door).SignIn)},
+		{post, "/v1/operator/tokens", access.TokenIssue, inGeneral, answer((*door).IssueToken)},
+		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
+		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
+		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
+		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}
 	return append(gated, open...)
 }
 
-// open are the routes that need no credential.
+// open are the routes that need no credential. Those that try a key have a
+// throttle of their own.
 var open = []route{
-	{method: get, path: "/", run: root},
-	{method: get, path: "/health", run: health},
-	{method: get, path: "/ready", run: ready},
-	{method: get, path: "/errors/:slug", run: errorPage},
-	{method: get, path: "/v1/health", run: apiHealth},
-	{method: get, path: "/v1/sys/status", run: systemStatus},
-	{method: post, path: "/v1/sys/init", run: initialize},
-	{method: post, path: "/v1/sys/unseal", run: unseal},
+	{method: get, path: "/", bucket: inGeneral, run: root},
+	{method: get, path: "/health", bucket: exempt, run: health},
+	{method: get, path: "/ready", bucket: exempt, run: ready},
+	{method: get, path: "/metrics", bucket: exempt, run: guardedScrape},
+	{method: get, path: "/errors/:slug", bucket: exempt, run: errorPage},
+	{method: get, path: "/v1/health", bucket: exempt, run: apiHealth},
+	{method: get, path: openAPIPath, bucket: exempt, run: openAPI},
+	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},
+	{method: post, path: "/v1/sys/init", bucket: exempt, run: initialize},
+	{method: post, path: "/v1/sys/unseal", bucket: exempt, run: unseal},
 }
 
 // lasting are the actions without a time limit: they go on as long as they move.

@@ -92,6 +92,9 @@ func upload[Res any](op func(*warden.Warden, context.Context, warden.Caller, io.
 		if err := x.identify(); err != nil {
 			return err
 		}
+		if err := x.limit(); err != nil {
+			return err
+		}
 		in := x.input()
 		in.hasBody = false
 		_, wrong := bind[api.Empty](b, in)

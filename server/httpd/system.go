@@ -42,6 +42,9 @@ func servingIf(ok bool) int {
 }
 
 func systemStatus(x *exchange) error {
+	if err := x.limit(); err != nil {
+		return err
+	}
 	st := x.Warden.Status(x.ctx)
 	return x.send(&st, nil)
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"coffer/server"
 	"coffer/server/api"
 	"coffer/server/client"
+	"coffer/server/httpd/openapitest"
 	"coffer/store/kv/kvtest"
 )
 
@@ -33,17 +35,23 @@ type Instance struct {
 	Data     string
 	Recovery string         // the recovery key
 	Operator *client.Client // with the powers of the operator
+	Metrics  string         // where metrics have a listener of their own
 	Log      *Log           // everything the server logged
 
-	t      testing.TB
-	config server.Config
-	stop   func()
+	t        testing.TB
+	config   server.Config
+	stop     func()
+	validate bool
 }
 
 // Plain is an option: transactions run once, as they do in production. Without
 // it every one runs twice and its first run is dropped, so that what must not
 // have side effects is caught having some.
 func Plain(c *server.Config) { c.Store.TestOnlyWrap = nil }
+
+// Limited is an option: requests are limited as they are in production. Without
+// it none is.
+func Limited(c *server.Config) { c.Limits = server.LimitsConfig{} }
 
 // New starts an instance that ends with the test. Each option may change its
 // configuration.
@@ -52,8 +60,9 @@ func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	in := &Instance{t: t, Data: t.TempDir(), Log: new(Log)}
 	in.config = server.Config{
 		Listen: "127.0.0.1:0", PublicURL: "https://vault.example", Data: in.Data, Version: "test",
-		Store: server.StoreConfig{TestOnlyWrap: kvtest.Twice},
-		Log:   server.LogConfig{Level: "debug", Format: "json", Output: in.Log},
+		Store:  server.StoreConfig{TestOnlyWrap: kvtest.Twice},
+		Limits: server.NoLimits(),
+		Log:    server.LogConfig{Level: "debug", Format: "json", Output: in.Log},
 	}
 	for _, o := range options {
 		o(&in.config)
@@ -67,6 +76,22 @@ func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	in.serve(s)
 	t.Cleanup(func() { in.stop() })
 	return in
+}
+
+// At is an instance of another process: where it listens, and its data
+// directory, for the operator's socket. It is not ours to stop, and its log is
+// not ours to read.
+func At(t testing.TB, url, data string) *Instance {
+	t.Helper()
+	transport, err := server.DialOperator(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Instance{
+		URL: strings.TrimRight(url, "/"), Data: data, Log: new(Log), t: t,
+		Operator: &client.Client{URL: "http://operator", Transport: transport, Version: "test"},
+		stop:     func() { t.Fatal("this instance is not the test's to stop") },
+	}
 }
 
 func (in *Instance) open() *server.Server {
@@ -97,17 +122,40 @@ func (in *Instance) serve(s *server.Server) {
 	case err := <-ended:
 		in.t.Fatalf("serve: %v", err)
 	}
-	in.URL = "http://" + s.Addr()
-	in.Operator = &client.Client{URL: "http://operator", Transport: s.Operator(), Version: "test"}
+	in.URL, in.Metrics = "http://"+s.Addr(), "http://"+s.MetricsAddr()
+	in.Operator = &client.Client{URL: "http://operator", Transport: in.through(s.Operator()), Version: "test"}
+}
+
+// Validate holds everything that a client of this instance sends from now on,
+// and every answer, against the OpenAPI document, and returns the instance.
+// Clients that were made before, and those of the test's own, can be held
+// against it with [openapitest.Transport].
+func (in *Instance) Validate() *Instance {
+	if !in.validate {
+		in.validate = true
+		in.Operator.Transport = in.through(in.Operator.Transport)
+	}
+	return in
+}
+
+func (in *Instance) through(t http.RoundTripper) http.RoundTripper {
+	if !in.validate {
+		return t
+	}
+	return openapitest.Transport(in.t, t)
 }
 
 // Stop ends the instance; its data stays.
 func (in *Instance) Stop() { in.stop() }
 
-// Restart ends the instance and starts it again on its data.
-func (in *Instance) Restart() {
+// Restart ends the instance and starts it again on its data. Each option may
+// change its configuration.
+func (in *Instance) Restart(options ...func(*server.Config)) {
 	in.t.Helper()
 	in.stop()
+	for _, o := range options {
+		o(&in.config)
+	}
 	in.serve(in.open())
 	in.t.Cleanup(func() { in.stop() })
 }
@@ -137,9 +185,19 @@ func (in *Instance) Key(user, environment string, scopes ...string) *client.Clie
 	return in.Client(string(k.Token))
 }
 
+// SignIn signs a user in with a service token, as people do.
+func (in *Instance) SignIn(user string) *client.Client {
+	in.t.Helper()
+	s, err := in.Operator.SignIn(in.t.Context(), api.SignIn{Username: user})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return in.Client(string(s.Token))
+}
+
 // Client asks the instance with a token.
 func (in *Instance) Client(token string) *client.Client {
-	return &client.Client{URL: in.URL, Token: token, Version: "test", Transport: http.DefaultTransport}
+	return &client.Client{URL: in.URL, Token: token, Version: "test", Transport: in.through(http.DefaultTransport)}
 }
 
 // Grant gives a user a role on a repository.
@@ -163,7 +221,7 @@ func (in *Instance) Vault(c *client.Client, repo string) {
 func (in *Instance) Push(c *client.Client, repo, environment string, values map[string]string) *api.Pushed {
 	in.t.Helper()
 	done, err := c.Push(in.t.Context(), api.PushSecrets{
-		RepoFullName: repo, Environment: environment, Secrets: Secrets(values), Mode: api.ModeReplace,
+		RepoFullName: repo, Environment: environment, Secrets: Secrets(values), Mode: new(api.ModeReplace),
 	})
 	if err != nil {
 		in.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/billing"
 	"coffer/store"
 	"coffer/store/kv"
 )
@@ -16,7 +17,7 @@ func (w *Warden) Activity(ctx context.Context, who Caller, req api.ListActivity)
 	var page *api.List[api.Activity]
 	err := w.self(ctx, who, access.ActivityList, func(r store.Reader) error {
 		limit, offset := req.Bounds()
-		records, total, err := r.ActivityOf(who.user.ID, limit, offset)
+		records, total, err := w.ownActivity(r, who.user.ID, limit, offset)
 		if err != nil {
 			return err
 		}
@@ -25,6 +26,19 @@ func (w *Warden) Activity(ctx context.Context, who Caller, req api.ListActivity)
 		return err
 	})
 	return page, err
+}
+
+// ownActivity reaches back as far as the user's plan does.
+func (w *Warden) ownActivity(r store.Reader, user store.ID, limit, offset int) ([]store.Activity, int, error) {
+	plan, err := w.planOf(r, store.AccountOfUser(user))
+	if err != nil {
+		return nil, 0, err
+	}
+	since, ends := billing.Retention{ByPlan: true}.Before(w.now(), plan.AuditDays)
+	if !ends {
+		return r.ActivityOf(user, limit, offset)
+	}
+	return r.ActivityOfSince(user, store.At(since), limit, offset)
 }
 
 // VaultActivity is a page of what anybody did in a vault, newest first.

@@ -31,7 +31,7 @@ func (j *journal) note(action string, meta map[string]any) {
 	if j.who.ip.IsValid() {
 		a.IP = j.who.ip.String()
 	}
-	if !j.vault.ID.IsZero() {
+	if j.vault.Owner != "" {
 		a.Repository = j.vault.Repository()
 		meta["repoFullName"] = a.Repository
 	}

@@ -72,7 +72,7 @@ func (h *house) wardenBy(db kv.DB, options ...func(*warden.Config)) *warden.Ward
 	if err != nil {
 		return nil
 	}
-	plan, err := billing.Find("")
+	plan, err := billing.Plans().Find("")
 	must(h.t, err)
 	c := warden.Config{Store: s, Log: slog.New(slog.DiscardHandler), Plan: plan}
 	for _, o := range options {

@@ -23,11 +23,16 @@ type Credential struct {
 	RequestID string
 }
 
+// Empty reports whether a request brought nothing along that could be right or
+// wrong.
+func (c Credential) Empty() bool { return c.Bearer == "" }
+
 // Caller is who is asking. Only [Warden.Identify] makes one.
 type Caller struct {
-	kind      access.Kinds // exactly one
-	user      store.User   // zero for the operator
-	key       store.APIKey // of KindAPIKey
+	kind      access.Kinds  // exactly one
+	user      store.User    // zero for the operator
+	key       store.APIKey  // of access.APIKey
+	session   store.Session // of access.JWT
 	scopes    access.Scopes
 	misplaced bool // the key is used from an address it may not be used from
 	ip        netip.Addr
@@ -41,6 +46,18 @@ func (c Caller) Kind() string {
 	}
 	return c.kind.String()
 }
+
+// ID is what the caller's requests are counted by: the id of the API key, or the
+// user's for every other kind of credential. Nobody's and the operator's is zero.
+func (c Caller) ID() [16]byte {
+	if c.kind == access.APIKey {
+		return c.key.ID
+	}
+	return c.user.ID
+}
+
+// InBrowser reports whether somebody is asking who is signed in to the web UI.
+func (c Caller) InBrowser() bool { return c.kind == access.Session }
 
 // isTest reports whether an API key of the test environment is asking.
 func (c Caller) isTest() bool { return c.kind == access.APIKey && c.key.Environment == "test" }
@@ -70,13 +87,15 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	}
 	who := Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 	switch {
-	case c.Operator && c.Bearer == "":
+	case c.Operator && c.Empty():
 		who.kind = access.Operator
 		return who, nil
-	case c.Bearer == "":
+	case c.Empty():
 		return Caller{}, errUnauthorized("This needs a token: send it as \"Authorization: Bearer <token>\".")
 	case strings.HasPrefix(c.Bearer, "coffer_"):
 		return w.identifyKey(ctx, who, c.Bearer)
+	case crypto.LooksLikeJWT(c.Bearer):
+		return w.identifySession(ctx, who, c.Bearer)
 	default:
 		return Caller{}, errUnauthorized("This token is not known here. Create an API key and use that.")
 	}
@@ -193,6 +212,28 @@ func (w *Warden) flushUses(ctx context.Context) {
 	}
 }
 
+// writeUse notes the use of an API key or a session, if it is still there.
+func writeUse(tx store.Tx, id store.ID, use keyUse) error {
+	k, err := tx.APIKey(id)
+	if err == nil {
+		k.LastUsed = store.At(use.last)
+		k.Uses += use.count
+		return tx.PutAPIKey(k)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	s, err := tx.Session(id)
+	if err == nil {
+		s.LastUsed = store.At(use.last)
+		return tx.PutSession(s)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 func (w *Warden) writeUses(ctx context.Context) error {
 	taken := w.uses.take()
 	if len(taken) == 0 {
@@ -200,16 +241,7 @@ func (w *Warden) writeUses(ctx context.Context) error {
 	}
 	return w.store.Update(ctx, func(tx store.Tx) error {
 		for id, use := range taken {
-			k, err := tx.APIKey(id)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			k.LastUsed = store.At(use.last)
-			k.Uses += use.count
-			if err := tx.PutAPIKey(k); err != nil {
+			if err := writeUse(tx, id, use); err != nil {
 				return err
 			}
 		}

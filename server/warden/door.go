@@ -14,6 +14,7 @@ type refusal struct {
 	answer      *api.Error
 	reason      access.Denial
 	environment string
+	repo        string // of a vault that is not there, and would be
 }
 
 func (r *refusal) Error() string { return r.answer.Error() }
@@ -174,8 +175,10 @@ func (w *Warden) change(ctx context.Context, who Caller, act access.Action, repo
 			return nil, err
 		}
 		v.tx, v.ids = tx, ids
-		err = work(v)
-		return v.notes, err
+		if err := work(v); err != nil {
+			return nil, err
+		}
+		return v.notes, v.withinPlan()
 	})
 	return w.settle(ctx, who, act, p.vault, err)
 }
@@ -214,7 +217,10 @@ func (w *Warden) settle(ctx context.Context, who Caller, act access.Action, vaul
 	if !ok {
 		return w.outward(err)
 	}
-	if vault.ID.IsZero() {
+	if refused.repo != "" {
+		vault.Owner, vault.Name, _ = api.SplitRepo(refused.repo)
+	}
+	if vault.Owner == "" {
 		return refused.answer
 	}
 	j := journal{w: w, who: who, now: w.now(), vault: vault}
@@ -226,7 +232,7 @@ func (w *Warden) settle(ctx context.Context, who Caller, act access.Action, vaul
 		meta["status"] = w.c.Status(refused.answer.Code)
 	}
 	j.note("access_denied", meta)
-	j.notes[0].VaultOnly = !w.knowsOf(ctx, who, vault)
+	j.notes[0].VaultOnly = !vault.ID.IsZero() && !w.knowsOf(ctx, who, vault)
 	if err := w.write(ctx, j.notes); err != nil {
 		return w.outward(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"coffer/crypto/cryptotest"
 	"coffer/server/api"
@@ -31,16 +32,25 @@ type house struct {
 	db    kv.DB
 	key   string // path of the key file
 	token string
+	with  func(*warden.Config)
+
+	passed time.Duration // beyond the time that really did
 }
 
-func newHouse(t testing.TB) *house {
+func (h *house) now() time.Time        { return time.Now().Add(h.passed) }
+func (h *house) sleep(d time.Duration) { h.passed += d }
+
+func newHouse(t testing.TB) *house { return newHouseWith(t, func(*warden.Config) {}) }
+
+// newHouseWith is a house whose wardens have another configuration.
+func newHouseWith(t testing.TB, with func(*warden.Config)) *house {
 	t.Helper()
 	db, err := bolt.Open(filepath.Join(t.TempDir(), "data.db"), bolt.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	h := &house{t: t, db: db, key: filepath.Join(t.TempDir(), "key")}
+	h := &house{t: t, db: db, key: filepath.Join(t.TempDir(), "key"), with: with}
 	w := h.warden(db)
 	must(t, second(w.SetUp(t.Context(), warden.Setup{KeyFile: h.key})))
 	operator, err := w.Identify(t.Context(), warden.Credential{Operator: true})
@@ -63,9 +73,11 @@ func (h *house) warden(db kv.DB) *warden.Warden {
 	if err != nil {
 		return nil
 	}
-	plan, err := billing.Find("")
+	plan, err := billing.Plans().Find("")
 	must(h.t, err)
-	w := warden.New(warden.Config{Store: s, Log: slog.New(slog.DiscardHandler), Plan: plan})
+	c := warden.Config{Store: s, Log: slog.New(slog.DiscardHandler), Plan: plan, Now: h.now}
+	h.with(&c)
+	w := warden.New(c)
 	h.t.Cleanup(func() { _ = w.Close() })
 	if _, err := w.Open(context.Background(), warden.Start{KeyFile: h.key}); err != nil {
 		return nil

@@ -1,6 +1,9 @@
 package warden
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 
@@ -16,6 +19,8 @@ type keyring struct {
 	root    *crypto.Root
 	system  *crypto.DataKey
 	audit   auditKeys
+	tags    [32]byte // key of entity tags
+	tokens  *crypto.Signer
 
 	mu   sync.RWMutex
 	data map[dataKeyID]*crypto.DataKey
@@ -40,7 +45,27 @@ func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keyring{root: root, system: system, audit: audit, data: make(map[dataKeyID]*crypto.DataKey)}, nil
+	secret, err := system.Open(nil, i.TokenKey, tokenKeyContext)
+	if err != nil {
+		return nil, fmt.Errorf("open the key of service tokens: %w", err)
+	}
+	tokens, err := crypto.NewSigner("coffer-"+i.ID.String()[:8], secret)
+	return &keyring{
+		root: root, system: system, audit: audit, tags: root.Subkey("entity tags"), tokens: tokens,
+		data: make(map[dataKeyID]*crypto.DataKey),
+	}, err
+}
+
+// tokenKeyContext is where the key of service tokens stands in the instance's
+// record.
+var tokenKeyContext = crypto.RecordContext(systemKey, "instance/token-key")
+
+// tag is the strong entity tag of an answer that depends on nothing but what
+// text says.
+func (k *keyring) tag(text string) string {
+	mac := hmac.New(sha256.New, k.tags[:])
+	mac.Write([]byte(text))
+	return `"` + hex.EncodeToString(mac.Sum(nil)[:16]) + `"`
 }
 
 // dataKey is a vault's data key, read from r unless it is open already.

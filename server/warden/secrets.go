@@ -104,13 +104,6 @@ func (v *visit) named(name string) (*store.Environment, error) {
 	return e, v.allow(e)
 }
 
-// checkSize holds a value against what the plan allows.
-func (v *visit) checkSize(f *api.Fields, field string, value api.Secret) {
-	if most := v.w.c.Plan.ValueBytes; value.Len() > most {
-		f.Add(field, api.FieldTooLarge, "At most %d bytes.", most)
-	}
-}
-
 // SetSecret creates a secret, or gives an existing key a value.
 func (w *Warden) SetSecret(ctx context.Context, who Caller, req api.SetSecret) (*api.SavedSecret, error) {
 	var out *api.SavedSecret
@@ -119,9 +112,8 @@ func (w *Warden) SetSecret(ctx context.Context, who Caller, req api.SetSecret) (
 		if err != nil {
 			return err
 		}
-		var f api.Fields
-		if v.checkSize(&f, "value", req.Value); f.Err() != nil {
-			return f.Err()
+		if err := v.checkSizes("", map[string]api.Secret{"value": req.Value}); err != nil {
+			return err
 		}
 		n, err := v.NewestOf(*e, req.Key)
 		action, status := "secret_updated", "updated"
@@ -151,7 +143,7 @@ func (v *visit) create(e *store.Environment, name string, value []byte) (store.N
 	if err != nil {
 		return n, err
 	}
-	return n, v.touch(e)
+	return n, v.touch(e, name)
 }
 
 // add adds a secret.
@@ -174,7 +166,7 @@ func (v *visit) setValue(e *store.Environment, n store.Newest, value []byte) (st
 	if n, err = v.replace(e, n, value); err != nil {
 		return n, false, err
 	}
-	return n, true, v.touch(e)
+	return n, true, v.touch(e, n.Key)
 }
 
 // replace appends a version with this value.
@@ -195,9 +187,8 @@ func (w *Warden) PatchSecret(ctx context.Context, who Caller, req api.PatchSecre
 			return err
 		}
 		if req.Value != nil {
-			var f api.Fields
-			if v.checkSize(&f, "value", *req.Value); f.Err() != nil {
-				return f.Err()
+			if err := v.checkSizes("", map[string]api.Secret{"value": *req.Value}); err != nil {
+				return err
 			}
 		}
 		oldKey := n.Key
@@ -218,7 +209,7 @@ func (w *Warden) PatchSecret(ctx context.Context, who Caller, req api.PatchSecre
 
 // patch does what the request asks, and names what changed.
 func (v *visit) patch(e *store.Environment, n store.Newest, req api.PatchSecret) ([]string, store.Newest, error) {
-	changed := []string{}
+	changed, from := []string{}, n.Key
 	value, err := v.openNewest(e, n)
 	if err != nil {
 		return nil, n, err
@@ -238,7 +229,7 @@ func (v *visit) patch(e *store.Environment, n store.Newest, req api.PatchSecret)
 	if len(changed) == 0 {
 		return changed, n, nil
 	}
-	return changed, n, v.touch(e)
+	return changed, n, v.touch(e, from, n.Key)
 }
 
 func (v *visit) rename(e *store.Environment, n store.Newest, name string, value []byte) (store.Newest, error) {
@@ -271,7 +262,7 @@ func (w *Warden) TrashSecret(ctx context.Context, who Caller, ref api.SecretRef)
 		v.note("secret_trashed", map[string]any{
 			"secretId": n.Secret.String(), "key": n.Key, "environment": e.Name, "expiresAt": api.At(expires.Time()).String(),
 		})
-		return v.touch(e)
+		return v.touch(e, n.Key)
 	})
 }
 

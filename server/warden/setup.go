@@ -2,6 +2,7 @@ package warden
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -130,12 +131,12 @@ func readOrWriteKeyFile(path string) (*crypto.Identity, error) {
 	if err == nil {
 		identity, err := crypto.ParseIdentity(text)
 		if err != nil {
-			return nil, api.Errorf(api.Invalid, "The key file %s holds no usable key (%v). Name a file that does not exist yet to get a new one.", path, err)
+			return nil, api.InvalidField("keyFile", api.NotAllowed, "The key file %s holds no usable key (%v). Name a file that does not exist yet to get a new one.", path, err)
 		}
 		return identity, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return nil, api.Errorf(api.Invalid, "The key file cannot be read: %v.", err)
+		return nil, api.InvalidField("keyFile", api.NotAllowed, "The key file cannot be read: %v.", err)
 	}
 	identity, err := crypto.NewIdentity()
 	if err != nil {
@@ -143,7 +144,7 @@ func readOrWriteKeyFile(path string) (*crypto.Identity, error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, api.Errorf(api.Invalid, "The key file cannot be written: %v.", err)
+		return nil, api.InvalidField("keyFile", api.NotAllowed, "The key file cannot be written: %v.", err)
 	}
 	_, err = f.Write(identity.File())
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
@@ -180,6 +181,9 @@ func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, sto
 	}
 	defer system.Destroy()
 	i.RootKey, i.SystemKey = rootFile, systemFile
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails since Go 1.24
+	i.TokenKey = system.Seal(nil, secret[:], tokenKeyContext)
 	base, err := newAuditKeys(system, &i, now)
 	if err != nil {
 		root.Destroy()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"coffer/server/access"
@@ -97,9 +98,17 @@ func (w *Warden) RestoreSecret(ctx context.Context, who Caller, ref api.SecretRe
 			Message:   fmt.Sprintf("%s is back in %s.", s.Key, e.Name),
 			CreatedAt: api.At(n.Created.Time()), UpdatedAt: api.At(n.Updated.Time()),
 		}
-		return v.touch(e)
+		return v.touch(e, s.Key)
 	})
 	return out, err
+}
+
+// count is a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 // revive makes a trashed secret's newest row again, out of its last version.
@@ -162,7 +171,7 @@ func (w *Warden) EmptyTrash(ctx context.Context, who Caller, ref api.Ref) (*api.
 		if len(names) > 0 {
 			v.note("secret_permanently_deleted", map[string]any{"bulk": true, "count": len(names), "keys": names})
 		}
-		out = &api.EmptiedTrash{Deleted: len(names), Message: fmt.Sprintf("%d secrets were removed for good.", len(names))}
+		out = &api.EmptiedTrash{Deleted: len(names), Message: "Removed " + count(len(names), "secret") + " for good."}
 		return nil
 	})
 	return out, err

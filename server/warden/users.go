@@ -6,16 +6,17 @@ import (
 
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/billing"
 	"coffer/store"
 )
 
 // Me is the caller.
 func (w *Warden) Me(ctx context.Context, who Caller, _ api.Empty) (*api.User, error) {
 	u := who.user
-	err := w.self(ctx, who, access.UserMe, func(store.Reader) error { return nil })
+	plan, err := w.ownPlan(ctx, who, access.UserMe)
 	return &api.User{
 		ID: u.ID.String(), ForgeType: u.Forge, ForgeUserID: u.Account, Username: u.Login,
-		Email: orNull(u.Email), AvatarURL: orNull(u.AvatarURL), Plan: w.c.Plan.Name,
+		Email: orNull(u.Email), AvatarURL: orNull(u.AvatarURL), Plan: plan.Name,
 		CreatedAt: api.At(u.Created.Time()),
 	}, err
 }
@@ -23,19 +24,33 @@ func (w *Warden) Me(ctx context.Context, who Caller, _ api.Empty) (*api.User, er
 // ValidateToken says whose credential it was.
 func (w *Warden) ValidateToken(ctx context.Context, who Caller, _ api.Empty) (*api.ValidatedToken, error) {
 	u := who.user
-	err := w.self(ctx, who, access.TokenValidate, func(store.Reader) error { return nil })
+	plan, err := w.ownPlan(ctx, who, access.TokenValidate)
 	return &api.ValidatedToken{
-		Username: u.Login, ForgeType: u.Forge, ForgeUserID: u.Account, Plan: w.c.Plan.Name,
+		Username: u.Login, ForgeType: u.Forge, ForgeUserID: u.Account, Plan: plan.Name,
 		CreatedAt: api.At(u.Created.Time()),
 	}, err
 }
 
+// ownPlan is the plan of the caller's own account.
+func (w *Warden) ownPlan(ctx context.Context, who Caller, act access.Action) (plan billing.Plan, err error) {
+	err = w.self(ctx, who, act, func(r store.Reader) error {
+		plan, err = w.planOf(r, store.AccountOfUser(who.user.ID))
+		return err
+	})
+	return plan, err
+}
+
 // Usage is what the caller's plan allows and what is used of it.
 func (w *Warden) Usage(ctx context.Context, who Caller, _ api.Empty) (*api.Usage, error) {
-	out := &api.Usage{Plan: w.c.Plan.Name, Limits: w.c.Plan.Limits()}
+	out := &api.Usage{}
 	err := w.self(ctx, who, access.UserUsage, func(r store.Reader) error {
-		vaults, err := r.VaultsOf(store.AccountOfUser(who.user.ID))
-		out.Usage = api.UsageCount{}
+		account := store.AccountOfUser(who.user.ID)
+		plan, err := w.planOf(r, account)
+		if err != nil {
+			return err
+		}
+		vaults, err := r.VaultsOf(account)
+		out.Plan, out.Limits, out.Usage = plan.Name, plan.Limits(), api.UsageCount{}
 		for _, v := range vaults {
 			if v.Private {
 				out.Usage.Private++

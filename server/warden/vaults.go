@@ -9,6 +9,7 @@ import (
 	"coffer/crypto"
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/billing"
 	"coffer/server/forge"
 	"coffer/store"
 )
@@ -26,6 +27,7 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 	var all []api.Vault
 	err = w.self(ctx, who, access.VaultList, func(r store.Reader) error {
 		all = all[:0]
+		books := w.books(r)
 		for _, there := range reachable {
 			v, err := w.listed(r, who, there)
 			if errors.Is(err, store.ErrNotFound) {
@@ -34,7 +36,12 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 			if err != nil {
 				return err
 			}
-			all = append(all, v.record())
+			v.books = books
+			shown, err := v.record()
+			if err != nil {
+				return err
+			}
+			all = append(all, shown)
 		}
 		return nil
 	})
@@ -63,15 +70,16 @@ func (w *Warden) listed(r store.Reader, who Caller, there forge.Reachable) (*vis
 // Vault is one vault.
 func (w *Warden) Vault(ctx context.Context, who Caller, ref api.Ref) (*api.Vault, error) {
 	var found api.Vault
-	err := w.read(ctx, who, access.VaultGet, ref.Repository(), func(v *visit) error {
-		found = v.record()
-		return nil
+	err := w.read(ctx, who, access.VaultGet, ref.Repository(), func(v *visit) (err error) {
+		found, err = v.record()
+		return err
 	})
 	return &found, err
 }
 
 // record is the vault as the visitor may see it.
-func (v *visit) record() api.Vault {
+func (v *visit) record() (api.Vault, error) {
+	reason, err := v.books.readOnly(v.vault)
 	permission := v.role.String()
 	out := api.Vault{
 		ID:                 v.vault.ID.String(),
@@ -83,6 +91,8 @@ func (v *visit) record() api.Vault {
 		Permission:         &permission,
 		Environments:       []string{},
 		EnvironmentDetails: v.details(),
+		IsReadOnly:         reason != billing.Writable,
+		ReadonlyReason:     orNull(string(reason)),
 		Syncs:              []struct{}{},
 		CreatedAt:          api.At(v.vault.Created.Time()),
 	}
@@ -93,7 +103,7 @@ func (v *visit) record() api.Vault {
 		updated = max(updated, e.Updated)
 	}
 	out.UpdatedAt = api.At(updated.Time())
-	return out
+	return out, err
 }
 
 func orNull(s string) *string {
@@ -135,7 +145,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 		}
 		v, err := w.visitOf(tx.Reader, who, act, vault, role, keys, j.now)
 		if err == nil {
-			made = v.record()
+			made, err = v.record()
 		}
 		return err
 	})
@@ -194,6 +204,14 @@ func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey []
 		if err := tx.PutEnvironment(e); err != nil {
 			return err
 		}
+	}
+	if vault.OwnerKind == store.OwnerOrg {
+		if _, err := w.orgAt(tx, j, forge.Organization{ID: vault.OwnerID, Login: vault.Owner}); err != nil {
+			return err
+		}
+	}
+	if err := w.checkNewVault(tx.Reader, vault); err != nil {
+		return err
 	}
 	j.vault = vault
 	j.note("vault_created", map[string]any{"isPrivate": vault.Private})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"coffer/crypto"
 	"coffer/server/access"
@@ -20,7 +21,7 @@ func (w *Warden) Versions(ctx context.Context, who Caller, ref api.SecretRef) ([
 		if err != nil {
 			return err
 		}
-		all, err := v.Reader.Versions(n.Version)
+		all, err := v.history(n)
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,34 @@ func (v *visit) version(ref api.VersionRef) (*store.Environment, store.Newest, s
 	if errors.Is(err, store.ErrNotFound) || err == nil && (ver.Vault != v.vault.ID || ver.Secret != n.Secret) {
 		return nil, n, store.Version{}, missing
 	}
+	if err != nil {
+		return nil, n, ver, err
+	}
+	_, ends, err := v.w.versionsFrom(v.Reader, v.vault, v.now)
+	if err != nil || !ends {
+		return e, n, ver, err
+	}
+	all, err := v.history(n)
+	if err == nil && !slices.ContainsFunc(all, func(other store.Version) bool { return other.ID == id }) {
+		err = missing
+	}
 	return e, n, ver, err
+}
+
+// history lists the versions of a secret, newest first. What retention ends is
+// not among them, whether it was removed by now or not.
+func (v *visit) history(n store.Newest) ([]store.Version, error) {
+	all, err := v.Reader.Versions(n.Version)
+	if err != nil {
+		return nil, err
+	}
+	before, ends, err := v.w.versionsFrom(v.Reader, v.vault, v.now)
+	for i := 1; ends && i < len(all); i++ {
+		if all[i-1].Created < before {
+			return all[:i], err
+		}
+	}
+	return all, err
 }
 
 // RevealVersion is the value of a version.
@@ -121,7 +149,7 @@ func (w *Warden) RestoreVersion(ctx context.Context, who Caller, ref api.Version
 		if bytes.Equal(value, current) {
 			return v.keep(e)
 		}
-		return v.touch(e)
+		return v.touch(e, n.Key)
 	})
 	return out, err
 }

@@ -14,12 +14,20 @@ import (
 type visit struct {
 	journal
 	store.Reader
-	tx   store.Tx // of change only
-	act  access.Action
-	role access.Role
-	envs []*store.Environment // in display order
-	keys *keyring
-	seen map[store.ID]*store.User // people looked up so far
+	tx    store.Tx // of change only
+	act   access.Action
+	role  access.Role
+	envs  []*store.Environment // in display order
+	keys  *keyring
+	books *books
+
+	before struct{ secrets, environments int }
+	would  int                      // secrets that a dry run would add
+	where  string                   // the environment that was let in to
+	seen   map[store.ID]*store.User // people looked up so far
+
+	overrides []access.Override
+	defaults  access.Defaults // of the organization
 }
 
 // visit looks the vault up again, in the transaction that the work is done in:
@@ -43,12 +51,13 @@ func (w *Warden) visitOf(r store.Reader, who Caller, act access.Action, vault st
 	v := &visit{
 		journal: journal{w: w, who: who, now: now, vault: vault},
 		Reader:  r, act: act, role: role, keys: keys,
-		envs: make([]*store.Environment, len(envs)),
+		envs: make([]*store.Environment, len(envs)), books: w.books(r),
 	}
 	for i := range envs {
 		v.envs[i] = &envs[i]
 	}
-	return v, nil
+	v.before.secrets, v.before.environments = v.secrets(), len(envs)
+	return v, v.loadRules()
 }
 
 // environment is the vault's environment of this name, or nil.
@@ -74,7 +83,7 @@ func (v *visit) environmentByID(id store.ID) *store.Environment {
 func (v *visit) rights(e *store.Environment) access.Rights {
 	rights := access.Resolve(access.Subject{
 		Role: v.role, UserID: v.who.user.ID.String(), Environment: e.Name, Type: envType(e.Type),
-	}, nil, nil)
+	}, v.overrides, v.defaults)
 	if v.who.isTest() {
 		rights = access.TestKey(rights, envType(e.Type))
 	}
@@ -98,6 +107,7 @@ func (v *visit) allowTypes(name string, rights access.Rights, t access.EnvType) 
 	denial := v.act.Decide(access.Facts{Role: v.role, Rights: rights, Type: t, TestKey: v.who.isTest()})
 	switch {
 	case denial == access.Granted:
+		v.where = name
 		return nil
 	case v.who.isTest() && t == access.Protected:
 		return &refusal{reason: access.TestKeyUsed, environment: name, answer: api.Errorf(api.Forbidden,
@@ -123,9 +133,13 @@ func (v *visit) readable() []*store.Environment {
 	return all
 }
 
-// touch writes an environment whose active keys or values changed.
-func (v *visit) touch(e *store.Environment) error {
-	e.Revision++
+// touch counts a revision of an environment whose active keys or values changed,
+// and writes it.
+func (v *visit) touch(e *store.Environment, keys ...string) error {
+	rev := store.Revision{At: store.At(v.now), By: v.who.user.ID, Keys: keys}
+	if err := v.tx.AddRevision(e, rev); err != nil {
+		return err
+	}
 	return v.keep(e)
 }
 
@@ -191,7 +205,7 @@ func (v *visit) seal(e *store.Environment, n *store.Newest, value []byte) (store
 	v.sealNewest(k, e, n, value)
 	ver := store.Version{
 		ID: n.Version, Vault: e.Vault, Secret: n.Secret, Number: n.Number,
-		Generation: n.Generation, Created: n.Updated, CreatedBy: n.ModifiedBy, Previous: previous,
+		Generation: n.Generation, Revision: e.Revision + 1, Created: n.Updated, CreatedBy: n.ModifiedBy, Previous: previous,
 	}
 	ver.Sealed = k.Seal(nil, value, crypto.VersionContext(e.Vault, n.Secret, n.Number))
 	return ver, nil

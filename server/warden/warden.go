@@ -56,8 +56,13 @@ type Config struct {
 	// they say otherwise.
 	AdditiveClients []string
 
-	Plan           billing.Plan // of everybody while billing is off
-	TrashRetention time.Duration
+	Plans      billing.Table // nil means the contract's
+	Plan       billing.Plan  // of everybody while billing is off
+	UpgradeURL string        // where a higher plan is had
+
+	TrashRetention   time.Duration
+	VersionRetention billing.Retention // of replaced values
+	AuditRetention   billing.Retention
 
 	// Stream is where new records of the audit log go too, nil for nowhere, and
 	// StreamName what it is remembered by. The Warden closes it.
@@ -99,6 +104,9 @@ func New(c Config) *Warden {
 	}
 	if c.WorkFactor == 0 {
 		c.WorkFactor = crypto.DefaultWorkFactor
+	}
+	if c.Plans == nil {
+		c.Plans = billing.Plans()
 	}
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour

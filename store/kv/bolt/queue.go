@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"coffer/store/kv"
 )
@@ -35,11 +34,12 @@ const (
 	lead             // the call stands at the head of the queue, and leads
 )
 
-var calls = sync.Pool{New: func() any { return &call{wake: make(chan wake, 1)} }}
-
 // Update is part of kv.DB.
 func (d *DB) Update(ctx context.Context, fn func(kv.Tx) error) error {
-	c := calls.Get().(*call)
+	c, _ := d.calls.Get().(*call)
+	if c == nil {
+		c = &call{wake: make(chan wake, 1)}
+	}
 	*c = call{ctx: ctx, fn: fn, wake: c.wake}
 	leads, err := d.admit(c)
 	if leads {
@@ -48,7 +48,7 @@ func (d *DB) Update(ctx context.Context, fn func(kv.Tx) error) error {
 	}
 	p := c.panic
 	*c = call{wake: c.wake}
-	calls.Put(c)
+	d.calls.Put(c)
 	if p != nil {
 		panic(p)
 	}

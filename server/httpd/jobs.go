@@ -1,0 +1,38 @@
+package httpd
+
+import (
+	"reflect"
+
+	"coffer/server/api"
+)
+
+var (
+	emptyBinder = newBinder(reflect.TypeFor[api.Empty]())
+	jobBinder   = newBinder(reflect.TypeFor[api.JobRef]())
+)
+
+// Jobs are none of the warden's, which only does what they call for. So these two
+// have no operation of it behind them; ask has it admit the caller all the same.
+
+func listJobs(x *exchange) error {
+	if _, err := ask[api.Empty](x, emptyBinder); err != nil {
+		return err
+	}
+	all, err := x.Jobs.List(x.ctx)
+	if err != nil {
+		return err
+	}
+	return x.send(all, nil)
+}
+
+func runJob(x *exchange) error {
+	ref, err := ask[api.JobRef](x, jobBinder)
+	if err != nil {
+		return err
+	}
+	ran, err := x.Jobs.RunNow(x.ctx, ref.Name)
+	if err != nil {
+		return err
+	}
+	return x.send(ran, nil)
+}

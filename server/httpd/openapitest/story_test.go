@@ -1,0 +1,289 @@
+package openapitest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"coffer/server/httpd/openapitest"
+)
+
+// TestStory asks for everything once, and for what goes wrong with it.
+func TestStory(t *testing.T) {
+	openapitest.Seen() // by other tests
+	w := newWorld(t)
+	w.succeed()
+	w.conflict()
+	w.refuse()
+	w.generic()
+	w.page()
+	w.plan()
+	w.sealed()
+	w.fresh()
+
+	seen := make(map[string]bool)
+	for _, what := range openapitest.Seen() {
+		seen[what] = true
+	}
+	described, err := openapitest.Described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range described {
+		if !seen[what] && !unreachable(what) {
+			t.Errorf("nothing was answered like this: %s", what)
+		}
+	}
+}
+
+// unreachable reports whether an answer takes a fault that no request causes,
+// or more requests than a story should have.
+func unreachable(what string) bool {
+	name, status, _ := strings.Cut(what, " ")
+	switch status {
+	case "500", "504":
+		return true
+	case "429":
+		return name != "unseal" && name != "initialize"
+	case "503":
+		return name == "initialize" // while it is initialized by somebody else
+	case "409":
+		return name == "runJob" // while it runs
+	}
+	return false
+}
+
+// succeed does everything that can be done.
+func (w *world) succeed() {
+	w.operator("POST /v1/operator/users", `{"username":"bob","password":"long enough"}`, 201)
+	w.operator("POST /v1/operator/orgs", `{"name":"acme"}`, 201)
+	w.operator("PUT /v1/operator/orgs/members", `{"org":"acme","username":"ann","role":"owner"}`, 204)
+	w.operator("POST /v1/operator/repos", `{"repoFullName":"acme/site","public":true}`, 201)
+	w.operator("PUT /v1/operator/repos/grants", `{"repoFullName":"acme/site","username":"bob","role":"read"}`, 204)
+	w.key = w.text(w.operator("POST /v1/operator/tokens",
+		`{"username":"ann","name":"all","environment":"live","scopes":["read:secrets","write:secrets","delete:secrets","admin:api-keys"]}`, 201), "token")
+	w.elsewhere = w.text(w.operator("POST /v1/operator/tokens",
+		`{"username":"ann","name":"far","environment":"test","scopes":["read:secrets"],"ttlSeconds":60,"allowedIps":["192.0.2.1"]}`, 201), "token")
+	w.jwt = w.text(w.operator("POST /v1/operator/sessions", `{"username":"ann"}`, 200), "token")
+
+	w.operator("GET /v1/operator/jobs", "", 200)
+	w.operator("POST /v1/operator/jobs/trash/run", "", 200)
+	w.operator("GET /v1/operator/audit/export", "", 200)
+	w.operator("POST /v1/operator/audit/verify", "", 200)
+	w.as("figures", "GET /metrics", "", 200)
+	w.as("", "GET /metrics", "", 401)
+
+	w.ask("POST /v1/vaults", `{"repoFullName":"ann/api"}`, 201)
+	w.ask("POST /v1/vaults", `{"repoFullName":"acme/site"}`, 201)
+	w.ask("GET /v1/vaults?limit=1&offset=0", "", 200)
+	w.ask("GET {V}", "", 200)
+	w.ask("HEAD {V}", "", 200)
+	w.ask("GET {V}/collaborators", "", 200)
+	w.ask("GET {V}/activity/export", "", 200)
+	w.secrets()
+	w.environments()
+	w.permissions()
+	w.account()
+	for _, call := range []string{"GET /v1/activity", "GET {V}/activity?limit=100", "GET {V}/activity?action=secrets_pulled&environment=staging&actor=ann"} {
+		w.ask(call, "", 200)
+	}
+}
+
+func (w *world) secrets() {
+	w.secret = w.text(w.ask("POST {V}/secrets", `{"key":"A","value":"one","environment":"development"}`, 201), "id")
+	w.ask("POST {V}/secrets", `{"key":"A","value":"","environment":"development","unknown":{"deep":[null]}}`, 200)
+	w.ask("PATCH {V}/secrets/{secret}", `{"name":"A","value":"three"}`, 200)
+	w.ask("GET {V}/secrets?environment=development", "", 200)
+	w.ask("GET {V}/secrets/{secret}/value", "", 200)
+	w.ask("GET /v1/secrets/view?repo=ann/api&environment=development&key=A", "", 200)
+	w.version = w.text(w.ask("GET {V}/secrets/{secret}/versions", "", 200), "0.id")
+	w.ask("GET {V}/secrets/{secret}/versions/{version}/value", "", 200)
+	w.ask("POST {V}/secrets/{secret}/versions/{version}/restore", "", 200)
+
+	w.ask("POST /v1/secrets/push", `{"repoFullName":"ann/api","environment":"staging","secrets":{"A":"1","B":"a\nb"}}`, 200)
+	w.ask("POST /v1/secrets/push", `{"repoFullName":"ann/api","environment":"staging","secrets":{},"mode":"merge","baseRevision":1,"dryRun":true}`, 200)
+	res := w.ask("GET /v1/secrets/pull?repo=ann/api&environment=staging", "", 200)
+	w.ask("GET /v1/secrets/pull?repo=ann/api&environment=staging", "", 304, "If-None-Match", res.header.Get("ETag"))
+	w.ask("GET /v1/secrets/pull?repo=ann/api&environment=staging&format=json&limit=1&offset=1&revision=1", "", 200)
+	w.ask("GET /v1/secrets/pull?repo=ann/api&environment=staging&at=2020-01-01T00:00:00Z", "", 200)
+	w.ask("GET /v1/secrets/pull?repo=ann/api&environment=production", "", 200)
+
+	w.ask("DELETE {V}/secrets/{secret}", "", 204)
+	w.ask("GET {V}/trash", "", 200)
+	w.ask("POST {V}/trash/{secret}/restore", "", 200)
+	w.ask("DELETE {V}/secrets/{secret}", "", 204)
+	w.ask("DELETE {V}/trash/{secret}", "", 204)
+	w.ask("DELETE {V}/trash", "", 200)
+	w.secret = w.text(w.ask("POST {V}/secrets", `{"key":"A","value":"one","environment":"development"}`, 201), "id")
+	w.version = w.text(w.ask("GET {V}/secrets/{secret}/versions", "", 200), "0.id")
+}
+
+func (w *world) environments() {
+	w.ask("GET {V}/environments", "", 200)
+	w.ask("POST {V}/environments", `{"name":"extra"}`, 201)
+	w.ask("POST {V}/environments", `{"name":"more","type":"protected"}`, 201)
+	w.ask("PATCH {V}/environments/extra", `{"newName":"qa"}`, 200)
+	w.ask("PATCH {V}/environments/qa/type", `{"type":"development"}`, 200)
+	w.ask("DELETE {V}/environments/qa", "", 200)
+}
+
+func (w *world) permissions() {
+	for _, what := range []string{"effective", "defaults", "overrides"} {
+		w.ask("GET {V}/permissions/"+what, "", 200)
+	}
+	w.ask("POST {V}/permissions/overrides", `{"environment":"*","targetType":"role","targetRole":"read","canRead":false,"canWrite":false}`, 201)
+	me := w.text(w.ask("GET /v1/users/me", "", 200), "id")
+	w.override = w.text(w.ask("POST {V}/permissions/overrides",
+		`{"environment":"staging","targetType":"user","targetUserId":"`+me+`","canRead":true,"canWrite":true}`, 201), "id")
+	w.ask("GET {V}/permissions/overrides", "", 200)
+	w.ask("PUT {V}/permissions/overrides/{override}", `{"canWrite":false}`, 200)
+	w.ask("DELETE {V}/permissions/overrides/{override}", "", 200)
+	w.ask("DELETE {V}/permissions/reset", "", 200)
+	w.ask("PUT /v1/orgs/acme", `{"displayName":"Acme"}`, 200)
+	w.ask("PUT /v1/orgs/acme", `{"displayName":null,"defaultPermissions":{"write":{"protected":{"write":true}}}}`, 200)
+}
+
+func (w *world) account() {
+	w.ask("GET /v1/users/me/usage", "", 200)
+	w.ask("POST /v1/auth/token/validate", "", 200)
+	created := w.ask("POST /v1/api-keys", `{"name":"ci","environment":"live","scopes":["read:secrets"],"expiresInDays":1,"allowedIps":["10.1.2.3/8","::1"]}`, 201)
+	w.made = w.text(created, "id")
+	w.ask("GET /v1/api-keys/{made}", "", 200)
+	w.ask("DELETE /v1/api-keys/{made}", "", 204)
+	w.ask("GET /v1/api-keys", "", 200)
+
+	other := w.text(w.operator("POST /v1/operator/sessions", `{"username":"ann"}`, 200), "token")
+	w.as(other, "POST /v1/auth/logout", "", 204)
+	w.operator("POST /v1/operator/sessions", `{"username":"ann"}`, 200)
+	sessions := w.ask("GET /v1/auth/sessions", "", 200)
+	id := w.text(sessions, "sessions.0.id")
+	if w.text(sessions, "sessions.0.current") == "true" {
+		id = w.text(sessions, "sessions.1.id")
+	}
+	w.ask("DELETE /v1/auth/sessions/"+id, "", 204)
+}
+
+// conflict asks for what the present state forbids.
+func (w *world) conflict() {
+	w.operator("POST /v1/operator/users", `{"username":"bob","password":"long enough"}`, 409)
+	w.operator("POST /v1/operator/orgs", `{"name":"acme"}`, 409)
+	w.operator("POST /v1/operator/repos", `{"repoFullName":"acme/site"}`, 409)
+	w.ask("POST /v1/vaults", `{"repoFullName":"ann/api"}`, 409)
+	w.ask("POST {V}/secrets", `{"key":"B","value":"","environment":"development"}`, 201)
+	w.ask("PATCH {V}/secrets/{secret}", `{"key":"B"}`, 409)
+	w.ask("POST /v1/secrets/push", `{"repoFullName":"ann/api","environment":"staging","secrets":{},"baseRevision":0}`, 409)
+	w.ask("POST {V}/environments", `{"name":"staging"}`, 409)
+	w.ask("PATCH {V}/environments/staging", `{"newName":"production"}`, 409)
+	override := `{"environment":"*","targetType":"role","targetRole":"read","canRead":true,"canWrite":false}`
+	w.override = w.text(w.ask("POST {V}/permissions/overrides", override, 201), "id")
+	w.ask("POST {V}/permissions/overrides", override, 409)
+	w.ask("DELETE /v1/api-keys/{made}", "", 409)
+	w.ask("POST /v1/sys/init", `{"claimToken":"x","keyFile":true}`, 409)
+
+	w.ask("DELETE {V}/secrets/{secret}", "", 204)
+	w.ask("POST {V}/secrets", `{"key":"A","value":"","environment":"development"}`, 201)
+	w.ask("POST {V}/trash/{secret}/restore", "", 409)
+	for i, name := range []string{"development", "staging", "production"} {
+		w.as(w.key, "DELETE /v1/vaults/acme/site/environments/"+name, "", []int{200, 200, 409}[i])
+	}
+	w.ask("DELETE /v1/vaults/acme/site", "", 204)
+}
+
+// refuse asks for what nobody knows, or what this caller may not know.
+func (w *world) refuse() {
+	w.ask("POST /v1/vaults", `{"repoFullName":"zoe/nowhere"}`, 404)
+	w.ask("POST /v1/secrets/push", `{"repoFullName":"ann/nowhere","environment":"staging","secrets":{}}`, 404)
+	w.ask("GET /v1/secrets/pull?repo=ann/api&environment=nowhere", "", 404)
+	w.ask("GET /v1/secrets/view?repo=ann/api&environment=staging&key=NOWHERE", "", 404)
+	w.ask("GET /v1/secrets/pull?repo=ann&format=xml&limit=0&at=x&revision=-1", "", 422)
+	w.ask("GET /v1/nowhere", "", 404)
+	w.ask("GET /nowhere", "", 404, "Accept", "application/problem+json")
+	w.ask("PUT /v1/secrets/pull", "", 405)
+	w.ask("HEAD /v1/secrets/push", "", 405)
+}
+
+// generic provokes the errors that operations share.
+func (w *world) generic() {
+	for _, op := range w.operations() {
+		target := op.method + " " + op.target
+		if op.scoped {
+			w.as("", target, "", 401)
+			w.as(w.elsewhere, target, "", 403)
+		}
+		ask := w.ask
+		if op.operator {
+			ask = w.operator
+		}
+		for _, status := range op.statuses {
+			switch status {
+			case "400":
+				ask(target+"?twice=1&twice=1", op.body, 400)
+			case "404":
+				if strings.Contains(op.path, "{") && op.path != "/errors/{slug}" {
+					ask(op.method+" "+op.nowhere, op.body, 404)
+				}
+			case "413":
+				ask(target, strings.Repeat("x", 1<<20+1), 413)
+			case "422":
+				if op.method == http.MethodGet {
+					ask(target+"?limit=0", "", 422)
+				} else if op.path != "/v1/sys/unseal" {
+					ask(target, "{}", 422)
+				}
+			}
+		}
+	}
+}
+
+// page asks for what needs no credential.
+func (w *world) page() {
+	for _, path := range []string{"/", "/health", "/ready", "/v1/health", "/v1/sys/status", "/errors/conflict"} {
+		w.as("", "GET "+path, "", 200)
+	}
+	w.as("", "GET /errors/made-up", "", 404)
+	etag := w.as("", "GET /v1/openapi.json", "", 200).header.Get("ETag")
+	w.as("", "GET /v1/openapi.json", "", 304, "If-None-Match", etag)
+}
+
+// plan reaches the limits of the smallest plan.
+func (w *world) plan() {
+	small := w.onPlan("free")
+	small.as("", "GET /metrics", "", 404) // nobody set a token for them
+	many := make([]string, 101)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"K%d":""`, i)
+	}
+	small.ask("POST /v1/secrets/push", `{"repoFullName":"ann/api","environment":"staging","secrets":{`+strings.Join(many, ",")+`}}`, 403)
+	small.ask("POST {V}/secrets", `{"key":"A","value":"`+strings.Repeat("x", 1<<16+1)+`","environment":"staging"}`, 422)
+}
+
+// sealed asks a vault that is closed.
+func (w *world) sealed() {
+	w.operator("POST /v1/sys/seal", "", 204)
+	for _, op := range w.operations() {
+		if op.scoped {
+			w.ask(op.method+" "+op.target, op.body, 503)
+		}
+	}
+	w.as("", "GET /ready", "", 503)
+	w.as("", "GET /v1/health", "", 503)
+	w.as("", "GET /v1/sys/status", "", 200)
+	w.as("", "POST /v1/sys/unseal", `{"key":"x","passphrase":"y"}`, 422)
+	w.as("", "POST /v1/sys/unseal", `{"key":"x"}`, 403)
+	w.as("", "GET /v1/sys/status", "", 200)
+	w.as("", "POST /v1/sys/unseal", `{"key":"`+w.in.Recovery+`"}`, 204)
+}
+
+// fresh asks a server that is not set up yet.
+func (w *world) fresh() {
+	f, claim := w.boot()
+	f.ask("POST /v1/sys/unseal", "", 503)
+	f.ask("POST /v1/sys/init", `{"claimToken":"x","passphrase":"long enough"}`, 403)
+	f.ask("POST /v1/sys/init", `{"claimToken":"`+claim+`","keyFile":true,"admin":{"username":"root","password":"long enough"}}`, 200)
+	for range 7 {
+		f.ask("POST /v1/sys/init", `{"claimToken":"x","passphrase":"long enough"}`, 409)
+	}
+	f.ask("POST /v1/sys/init", `{"claimToken":"x","passphrase":"long enough"}`, 429)
+	f.ask("POST /v1/sys/unseal", "", 429)
+}

@@ -1,0 +1,41 @@
+package warden
+
+import (
+	"context"
+	"time"
+
+	"coffer/store"
+)
+
+// JobRun is the last run of a job.
+type JobRun struct {
+	Name           string
+	Started, Ended time.Time
+	Removed        int
+	Error          string // empty when it went well
+}
+
+// JobRuns are the last runs of all jobs that ever ran, by name.
+func (w *Warden) JobRuns(ctx context.Context) (map[string]JobRun, error) {
+	all := make(map[string]JobRun)
+	err := w.store.View(ctx, func(r store.Reader) error {
+		runs, err := r.JobRuns()
+		for _, j := range runs {
+			all[j.Name] = JobRun{j.Name, j.Started.Time(), j.Ended.Time(), j.Removed, j.Error}
+		}
+		return err
+	})
+	return all, err
+}
+
+// NoteJobRun remembers the last run of a job.
+func (w *Warden) NoteJobRun(ctx context.Context, j JobRun) error {
+	return w.store.Update(ctx, func(tx store.Tx) error {
+		return tx.PutJobRun(store.JobRun{
+			Name: j.Name, Started: store.At(j.Started), Ended: store.At(j.Ended), Removed: j.Removed, Error: j.Error,
+		})
+	})
+}
+
+// Now is the instance's clock.
+func (w *Warden) Now() time.Time { return w.now() }
