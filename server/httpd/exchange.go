@@ -43,7 +43,7 @@ var (
 // handle makes a handler for gin: everything that happens around a route's run.
 func (f *face) handle(r route) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		ctx, cancel := f.limit(c.Request.Context(), r)
+		ctx, cancel := f.within(c.Request.Context(), r)
 		defer cancel()
 		x := &exchange{face: f, c: c, w: c.Writer, r: c.Request, ctx: ctx, route: &r, start: time.Now()}
 		x.id = requestID(x.r.Header["X-Request-Id"])
@@ -57,8 +57,8 @@ func (f *face) handle(r route) gin.HandlerFunc {
 	}
 }
 
-// limit is how long a request may take.
-func (f *face) limit(parent context.Context, r route) (context.Context, context.CancelFunc) {
+// within is the context of a request: how long it may take.
+func (f *face) within(parent context.Context, r route) (context.Context, context.CancelFunc) {
 	if lasting[r.action] {
 		return f.untilStopping(parent)
 	}

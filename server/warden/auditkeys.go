@@ -51,7 +51,10 @@ func openAuditKeys(system *crypto.DataKey, i store.Instance) (auditKeys, error) 
 }
 
 func (k *auditKeys) destroy() {
+	k.chain.mu.Lock()
+	defer k.chain.mu.Unlock()
 	k.chain.Destroy()
+	k.chain.last = store.LogEnd{}
 	k.notary.Destroy()
 }
 
