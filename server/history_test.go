@@ -303,3 +303,30 @@ func TestUnchangedPullsNeverExhaustTheBucket(t *testing.T) {
 		tag, left = res.Header.Get("ETag"), res.Header.Get("X-RateLimit-Remaining")
 	}
 }
+
+// TestRestoringWhatIsCurrentKeepsThePast: such a version comes without a
+// revision, and must not hide the value when retention takes the one before it.
+func TestRestoringWhatIsCurrentKeepsThePast(t *testing.T) {
+	var c clock
+	in := servertest.New(t, c.option, versionsFor(24*time.Hour))
+	ann := in.User("ann")
+	in.Vault(ann, repo)
+	in.Push(ann, repo, "production", map[string]string{"A": "1"})
+	id := secretID(t, ann, "A")
+	versions, err := ann.Versions(t.Context(), repo, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ann.RestoreVersion(t.Context(), repo, id, versions[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	c.turn(48 * time.Hour)
+	if j, err := in.Operator.RunJob(t.Context(), "versions"); err != nil || j.Removed != 1 {
+		t.Fatalf("%+v %v", j, err)
+	}
+	now := 1
+	got, err := ann.Pull(t.Context(), api.PullSecrets{Repo: repo, Environment: "production", Format: api.FormatJSON, Revision: &now})
+	if err != nil || string(got.Secrets["A"]) != "1" || got.Incomplete {
+		t.Errorf("%d values, incomplete %v, %v", len(got.Secrets), got.Incomplete, err)
+	}
+}

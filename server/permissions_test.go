@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -281,3 +283,18 @@ func TestASessionIsListedAndEnds(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+func TestWhoLetsPeopleInIsOnRecord(t *testing.T) {
+	in := servertest.New(t)
+	ann, _ := in.User("ann"), in.User("bob")
+	in.Vault(ann, repo)
+	in.Grant(repo, "bob", "admin")
+	in.Grant(repo, "bob", "none")
+	var log bytes.Buffer
+	if err := in.Operator.ExportAudit(t.Context(), &log); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(log.String(), `"action":"repository_role_set"`); got != 2 {
+		t.Errorf("%d of 2 changes are on record", got)
+	}
+}

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"reflect"
@@ -42,8 +43,12 @@ func download[Req request](name string, op func(*warden.Warden, context.Context,
 			x.w.WriteHeader(http.StatusOK)
 		}}
 		if x.r.Method == http.MethodHead {
-			out.begin()
-			return nil
+			// It is allowed if it comes to writing.
+			if err = op(x.Warden, x.ctx, x.who, *req, refuser{}); errors.Is(err, errHead) {
+				out.begin()
+				return nil
+			}
+			return err
 		}
 		defer context.AfterFunc(x.ctx, func() { _ = http.NewResponseController(x.w).SetWriteDeadline(past) })()
 		err = op(x.Warden, x.ctx, x.who, *req, out)
@@ -55,6 +60,13 @@ func download[Req request](name string, op func(*warden.Warden, context.Context,
 		panic(http.ErrAbortHandler)
 	}
 }
+
+// refuser takes nothing: a HEAD has no body.
+type refuser struct{}
+
+var errHead = errors.New("a HEAD has no body")
+
+func (refuser) Write([]byte) (int, error) { return 0, errHead }
 
 // past is a deadline that wakes who waits.
 var past = time.Unix(1, 0)

@@ -2,6 +2,7 @@ package warden
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"coffer/store"
@@ -88,10 +89,14 @@ func (w *Warden) record(ctx context.Context, keys *keyring, notes []store.Activi
 	switch {
 	case len(notes) == 0:
 		return nil
-	case w.c.BatchReads:
+	case w.c.BatchReads && !w.batch.broken.Load():
 		return w.batch.add(ctx, keys, notes)
 	default:
-		return w.writeWith(ctx, keys, notes)
+		err := w.writeWith(ctx, keys, notes)
+		if err == nil {
+			w.batch.broken.Store(false)
+		}
+		return err
 	}
 }
 
@@ -104,8 +109,9 @@ const (
 
 // batch gathers the records of reads and writes them together.
 type batch struct {
-	w     *Warden
-	queue chan waiting
+	w      *Warden
+	queue  chan waiting
+	broken atomic.Bool // the last could not be written: reads wait for their records until one can
 }
 
 // waiting is a record that is not written yet. It keeps its keyring from being
@@ -171,7 +177,9 @@ func (b *batch) flush(ctx context.Context, first waiting) {
 
 func (b *batch) write(ctx context.Context, keys *keyring, notes []store.Activity) {
 	defer keys.waiting.Add(-len(notes))
-	if err := b.w.writeWith(ctx, keys, notes); err != nil {
+	err := b.w.writeWith(ctx, keys, notes)
+	b.broken.Store(err != nil)
+	if err != nil {
 		b.w.log.Error("records of reads could not be written", "records", len(notes), "error", err)
 	}
 }

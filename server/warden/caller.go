@@ -194,6 +194,19 @@ func (u *keyUses) take() map[store.ID]keyUse {
 	return taken
 }
 
+// giveBack returns what was taken and could not be written.
+func (u *keyUses) giveBack(taken map[store.ID]keyUse) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id, use := range taken {
+		now := u.of[id]
+		if now.count == 0 {
+			now.last = use.last
+		}
+		u.of[id] = keyUse{now.last, now.count + use.count}
+	}
+}
+
 const usesEvery = 10 * time.Second
 
 // flushUses writes the gathered uses until ctx ends, and once more then.
@@ -239,7 +252,7 @@ func (w *Warden) writeUses(ctx context.Context) error {
 	if len(taken) == 0 {
 		return nil
 	}
-	return w.store.Update(ctx, func(tx store.Tx) error {
+	err := w.store.Update(ctx, func(tx store.Tx) error {
 		for id, use := range taken {
 			if err := writeUse(tx, id, use); err != nil {
 				return err
@@ -247,4 +260,8 @@ func (w *Warden) writeUses(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil {
+		w.uses.giveBack(taken)
+	}
+	return err
 }

@@ -101,6 +101,11 @@ func (w *Warden) RenameEnvironment(ctx context.Context, who Caller, req api.Rena
 		if err := v.keep(e); err != nil {
 			return err
 		}
+		// Overrides are by name in here, and must be found under the new one.
+		v.overrides = nil
+		if err := v.loadRules(); err != nil {
+			return err
+		}
 		v.note("environment_renamed", map[string]any{"oldName": req.Environment, "newName": req.NewName})
 		out.Environments = v.details()
 		return nil

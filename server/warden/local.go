@@ -52,7 +52,7 @@ func (w *Warden) AddLocalOrg(ctx context.Context, who Caller, req api.AddLocalOr
 
 // SetLocalMember gives a user a role in an organization of the built-in code host.
 func (w *Warden) SetLocalMember(ctx context.Context, who Caller, req api.SetLocalMember) error {
-	err := w.changeSelf(ctx, who, access.LocalMemberSet, func(tx store.Tx, _ *journal) error {
+	err := w.changeSelf(ctx, who, access.LocalMemberSet, func(tx store.Tx, j *journal) error {
 		org, err := tx.LocalNamespace(req.Org)
 		if err = unknownName(err, "org", req.Org, org.Kind == store.OwnerOrg); err != nil {
 			return err
@@ -61,6 +61,7 @@ func (w *Warden) SetLocalMember(ctx context.Context, who Caller, req api.SetLoca
 		if err != nil {
 			return err
 		}
+		j.note("org_member_set", map[string]any{"org": req.Org, "username": user.Name, "role": req.Role})
 		return tx.SetLocalMember(org.ID, user.ID, req.Role)
 	})
 	w.roles.forget()
@@ -116,7 +117,7 @@ func (w *Warden) GrantLocalRepo(ctx context.Context, who Caller, req api.GrantLo
 	if role == "none" {
 		role = ""
 	}
-	err := w.changeSelf(ctx, who, access.LocalRoleGrant, func(tx store.Tx, _ *journal) error {
+	err := w.changeSelf(ctx, who, access.LocalRoleGrant, func(tx store.Tx, j *journal) error {
 		ns, err := tx.LocalNamespace(owner)
 		if err := unknownName(err, "repoFullName", owner, true); err != nil {
 			return err
@@ -129,6 +130,7 @@ func (w *Warden) GrantLocalRepo(ctx context.Context, who Caller, req api.GrantLo
 		if err != nil {
 			return err
 		}
+		j.note("repository_role_set", map[string]any{"repoFullName": req.RepoFullName, "username": user.Name, "role": req.Role})
 		return tx.SetLocalRole(repo.ID, user.ID, role)
 	})
 	w.roles.forget()

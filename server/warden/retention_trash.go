@@ -2,7 +2,6 @@ package warden
 
 import (
 	"context"
-	"errors"
 
 	"coffer/store"
 )
@@ -66,5 +65,8 @@ func expireSecret(tx store.Tx, j *journal, s store.Secret) error {
 		"secretId": s.ID.String(), "key": s.Key, "environment": e.Name, "retention": true,
 	})
 	e.Expired = store.At(j.now)
-	return errors.Join(tx.DestroySecret(&e, s), tx.PutEnvironment(e))
+	if err := tx.DestroySecret(&e, s); err != nil {
+		return err
+	}
+	return tx.PutEnvironment(e)
 }

@@ -135,7 +135,11 @@ func (w *Warden) RestoreVersion(ctx context.Context, who Caller, ref api.Version
 		if err != nil {
 			return err
 		}
-		if n, err = v.replace(e, n, value); err != nil {
+		same, since := bytes.Equal(value, current), *e
+		if same {
+			since.Revision-- // no new revision comes of it: this is the value since the present one
+		}
+		if n, err = v.replace(&since, n, value); err != nil {
 			return err
 		}
 		v.note("secret_version_restored", map[string]any{
@@ -146,7 +150,7 @@ func (w *Warden) RestoreVersion(ctx context.Context, who Caller, ref api.Version
 			Message: fmt.Sprintf("%s is back at version %d, now as version %d.", n.Key, ver.Number, n.Number),
 			Key:     n.Key, VersionNumber: ver.Number, NewVersionNumber: n.Number,
 		}
-		if bytes.Equal(value, current) {
+		if same {
 			return v.keep(e)
 		}
 		return v.touch(e, n.Key)

@@ -180,6 +180,9 @@ func (w *Warden) Ready(ctx context.Context) error {
 	w.ready.Lock()
 	defer w.ready.Unlock()
 	if now := w.now(); now.Sub(w.ready.at).Abs() >= time.Second {
+		// Others will be told the same: it must not depend on who asks first.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
 		w.ready.at, w.ready.err = now, w.store.Update(ctx, store.Tx.Probe)
 	}
 	if w.ready.err != nil {
