@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -171,29 +170,4 @@ func runAuditExport(ctx context.Context, o auditExportOptions, c *client.Client,
 		return err
 	}
 	return out.done(map[string]string{"file": o.file}, "Wrote %s. To prove it: coffer audit verify %s", o.file, o.file)
-}
-
-// streamPrivate is writePrivate for what is too large to hold: the file is there
-// when all of it is.
-func streamPrivate(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".coffer-*") // made with mode 0600
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	defer os.Remove(f.Name())
-	if err := write(f); err != nil {
-		_ = f.Close()
-		return err
-	}
-	err = f.Sync()
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
 }

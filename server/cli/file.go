@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,15 @@ import (
 // writePrivate writes a file that only its owner may read, whole or not at all.
 // A symbolic link stays one: its target is replaced.
 func writePrivate(name string, data []byte) error {
+	return streamPrivate(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// streamPrivate is writePrivate for what is too large to hold: the file is there
+// once write returned nil. An error of write is returned as it is.
+func streamPrivate(name string, write func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -22,10 +32,11 @@ func writePrivate(name string, data []byte) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
+	if err := write(f); err != nil {
+		_ = f.Close()
+		return err
 	}
+	err = f.Sync()
 	if e := f.Close(); err == nil {
 		err = e
 	}
