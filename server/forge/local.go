@@ -58,10 +58,13 @@ type Local struct{ dir Directory }
 func NewLocal(dir Directory) *Local { return &Local{dir} }
 
 // Kind is "local".
-func (l *Local) Kind() string { return "local" }
+func (l *Local) Kind() string { return KindLocal }
+
+// Bearer knows no token: the built-in code host gives none out.
+func (l *Local) Bearer(context.Context, string) (User, error) { return User{}, ErrToken }
 
 // Repository finds a registered repository by name.
-func (l *Local) Repository(ctx context.Context, owner, name string) (found Repository, err error) {
+func (l *Local) Repository(ctx context.Context, _ Asker, owner, name string) (found Repository, err error) {
 	err = l.dir.Read(ctx, func(r Records) error {
 		ns, err := r.Namespace(owner)
 		if err != nil {
@@ -74,21 +77,44 @@ func (l *Local) Repository(ctx context.Context, owner, name string) (found Repos
 	return found, err
 }
 
-// Role is the user's role on a repository.
-func (l *Local) Role(ctx context.Context, userID, repoID string) (role Role, err error) {
-	user, repo, err := parseIDs(userID, repoID)
+// RepositoryByID finds a registered repository by its id.
+func (l *Local) RepositoryByID(ctx context.Context, _ Asker, repo Repository) (found Repository, err error) {
+	_, id, err := parseIDs("0", repo.ID)
 	if err != nil {
-		return None, err
+		return Repository{}, err
 	}
 	err = l.dir.Read(ctx, func(r Records) error {
-		there, err := r.Repo(repo)
+		there, err := gone(r.Repo(id))
+		found = there.repository()
+		return err
+	})
+	return found, err
+}
+
+// gone is for what was asked by its id: ids are ours, and never given out twice.
+func gone(repo LocalRepo, err error) (LocalRepo, error) {
+	if errors.Is(err, ErrNotFound) {
+		err = ErrGone
+	}
+	return repo, err
+}
+
+// Role is the asker's role on a repository.
+func (l *Local) Role(ctx context.Context, as Asker, repo Repository) (found Reachable, err error) {
+	user, id, err := parseIDs(as.User.ID, repo.ID)
+	if err != nil {
+		return Reachable{}, err
+	}
+	err = l.dir.Read(ctx, func(r Records) error {
+		there, err := gone(r.Repo(id))
 		if err != nil {
 			return err
 		}
-		role, err = roleOn(r, there, user)
+		found.Repository = there.repository()
+		found.Role, err = roleOn(r, there, user)
 		return err
 	})
-	return role, err
+	return found, err
 }
 
 func roleOn(r Records, repo LocalRepo, user uint64) (Role, error) {
@@ -113,7 +139,7 @@ func roleOn(r Records, repo LocalRepo, user uint64) (Role, error) {
 }
 
 // Organization finds an organization by name.
-func (l *Local) Organization(ctx context.Context, login string) (found Organization, err error) {
+func (l *Local) Organization(ctx context.Context, _ Asker, login string) (found Organization, err error) {
 	err = l.dir.Read(ctx, func(r Records) error {
 		ns, err := r.Namespace(login)
 		if err == nil && ns.Kind != OwnerOrg {
@@ -125,28 +151,85 @@ func (l *Local) Organization(ctx context.Context, login string) (found Organizat
 	return found, err
 }
 
-// Standing is what the user is to an organization.
-func (l *Local) Standing(ctx context.Context, userID, orgID string) (standing string, err error) {
-	user, org, err := parseIDs(userID, orgID)
+// Standing is what the asker is to an organization.
+func (l *Local) Standing(ctx context.Context, as Asker, org Organization) (standing string, err error) {
+	user, id, err := parseIDs(as.User.ID, org.ID)
 	if err != nil {
 		return "", err
 	}
 	err = l.dir.Read(ctx, func(r Records) error {
-		standing, err = r.Membership(org, user)
+		standing, err = r.Membership(id, user)
 		return err
 	})
 	return standing, err
 }
 
-// Collaborators lists the owner or owners of a repository and everybody with a
-// grant on it, by login.
-func (l *Local) Collaborators(ctx context.Context, repoID string) (all []Collaborator, err error) {
-	_, id, err := parseIDs("0", repoID)
+// Organizations lists the organizations that the asker belongs to, by login.
+func (l *Local) Organizations(ctx context.Context, as Asker) (all []Membership, err error) {
+	user, _, err := parseIDs(as.User.ID, "0")
 	if err != nil {
 		return nil, err
 	}
 	err = l.dir.Read(ctx, func(r Records) error {
-		repo, err := r.Repo(id)
+		ids, err := r.OrgsOf(user)
+		if err != nil {
+			return err
+		}
+		all = make([]Membership, 0, len(ids))
+		for _, id := range ids {
+			org, err := r.Owner(OwnerOrg, id)
+			if err != nil {
+				return err
+			}
+			standing, err := r.Membership(id, user)
+			if err != nil {
+				return err
+			}
+			all = append(all, Membership{Organization{ID: format(id), Login: org.Name}, standing})
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b Membership) int { return cmp.Compare(a.Organization.Login, b.Organization.Login) })
+	return all, err
+}
+
+// Members lists all members of an organization, by login.
+func (l *Local) Members(ctx context.Context, _ Asker, org Organization) (all []Member, err error) {
+	_, id, err := parseIDs("0", org.ID)
+	if err != nil {
+		return nil, err
+	}
+	err = l.dir.Read(ctx, func(r Records) error {
+		if _, err := r.Owner(OwnerOrg, id); err != nil {
+			return err
+		}
+		members, err := r.Members(id)
+		if err != nil {
+			return err
+		}
+		all = make([]Member, 0, len(members))
+		for user, standing := range members {
+			account, err := r.Owner(OwnerUser, user)
+			if err != nil {
+				return err
+			}
+			all = append(all, Member{User{ID: format(user), Login: account.Name}, standing})
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.User.Login, b.User.Login) })
+	return all, err
+}
+
+// Collaborators lists the owner or owners of a repository and everybody with a
+// grant on it, by login.
+func (l *Local) Collaborators(ctx context.Context, _ Asker, of Repository) (all []Collaborator, err error) {
+	_, id, err := parseIDs("0", of.ID)
+	if err != nil {
+		return nil, err
+	}
+	err = l.dir.Read(ctx, func(r Records) error {
+		repo, err := gone(r.Repo(id))
 		if err != nil {
 			return err
 		}
@@ -190,10 +273,10 @@ func collaborators(r Records, repo LocalRepo) ([]Collaborator, error) {
 	return all, nil
 }
 
-// Repositories lists the repositories that the user owns, alone or as an
+// Repositories lists the repositories that the asker owns, alone or as an
 // organization's owner, is a member of, or was given a role on.
-func (l *Local) Repositories(ctx context.Context, userID string) (all []Reachable, err error) {
-	user, _, err := parseIDs(userID, "0")
+func (l *Local) Repositories(ctx context.Context, as Asker) (all []Reachable, err error) {
+	user, _, err := parseIDs(as.User.ID, "0")
 	if err != nil {
 		return nil, err
 	}

@@ -56,14 +56,14 @@ func (w *Warden) UpdateOrg(ctx context.Context, who Caller, req api.UpdateOrg) (
 
 // ownOrg asks the code host for an organization that the caller owns.
 func (w *Warden) ownOrg(ctx context.Context, who Caller, login string) (forge.Organization, error) {
-	org, err := w.forge.Organization(ctx, login)
+	org, err := w.forge.Organization(ctx, asker(who.user), login)
 	if errors.Is(err, forge.ErrNotFound) {
 		return org, api.Errorf(api.NotFound, "There is no organization %s.", login)
 	}
 	if err != nil {
 		return org, w.errForge(err)
 	}
-	standing, err := w.forge.Standing(ctx, who.user.Account, org.ID)
+	standing, err := w.forge.Standing(ctx, asker(who.user), org)
 	if err != nil {
 		return org, w.errForge(err)
 	}

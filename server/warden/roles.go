@@ -68,18 +68,22 @@ func (w *Warden) role(ctx context.Context, user store.User, repoID string) (acce
 	if role, ok := w.roles.get(k); ok {
 		return role, nil
 	}
-	said, err := w.forge.Role(ctx, user.Account, repoID)
-	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+	said, err := w.forge.Role(ctx, asker(user), forge.Repository{ID: repoID})
+	if err != nil && !errors.Is(err, forge.ErrNotFound) && !errors.Is(err, forge.ErrGone) {
 		return access.None, w.errForge(err)
 	}
 	role := access.None
-	if said != forge.None && err == nil {
-		if role, err = access.ParseRole(string(said)); err != nil {
+	if said.Role != forge.None && err == nil {
+		if role, err = access.ParseRole(string(said.Role)); err != nil {
 			return access.None, w.errForge(err)
 		}
 	}
 	w.roles.put(k, role)
 	return role, nil
+}
+
+func asker(u store.User) forge.Asker {
+	return forge.Asker{User: forge.User{ID: u.Account, Login: u.Login}}
 }
 
 func (w *Warden) errForge(err error) error {

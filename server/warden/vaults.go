@@ -20,7 +20,7 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 	if err := admit(who, access.VaultList); err != nil {
 		return nil, w.settle(ctx, who, access.VaultList, store.Vault{}, err)
 	}
-	reachable, err := w.forge.Repositories(ctx, who.user.Account)
+	reachable, err := w.forge.Repositories(ctx, asker(who.user))
 	if err != nil {
 		return nil, w.errForge(err)
 	}
@@ -158,7 +158,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 // repositoryFor asks the code host for a repository and the caller's role on it.
 func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (forge.Repository, access.Role, error) {
 	owner, short, _ := api.SplitRepo(name)
-	repo, err := w.forge.Repository(ctx, owner, short)
+	repo, err := w.forge.Repository(ctx, asker(who.user), owner, short)
 	if registrar, ok := w.forge.(forge.Registrar); ok && errors.Is(err, forge.ErrNotFound) {
 		repo, err = registrar.Register(ctx, who.user.Account, owner, short)
 		w.roles.forget()
@@ -243,7 +243,7 @@ func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*a
 	if err != nil {
 		return nil, err
 	}
-	people, err := w.forge.Collaborators(ctx, vault.RepoID)
+	people, err := w.forge.Collaborators(ctx, asker(who.user), forge.Repository{ID: vault.RepoID})
 	if err != nil {
 		return nil, w.errForge(err)
 	}
