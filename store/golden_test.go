@@ -74,6 +74,10 @@ func writeSamples(tx Tx) error {
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
 		},
+		func() error { return tx.TakeDelivery(Delivery{ID: []byte("d"), At: 5}) },
+		func() error {
+			return tx.AddEvent(Event{At: 5, Topic: "roles", Name: "member", Repo: "1", Org: "2", User: "3", Login: "Acme", Tries: 1, Next: 6})
+		},
 		func() error { return tx.PutOrgMember(OrgMember{Org: id(9), User: id(3), Role: "owner", Joined: 5}) },
 		func() error {
 			return tx.PutGrant(Grant{User: id(3), Access: []byte("a"), Refresh: []byte("r"), Expires: 6, Renewed: 5, Generation: 2})

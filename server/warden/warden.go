@@ -85,25 +85,27 @@ type Config struct {
 
 // Warden is the door. Its methods may be called by many goroutines at once.
 type Warden struct {
-	c        Config
-	store    *store.Store
-	forge    forge.Forge
-	now      func() time.Time
-	log      *slog.Logger
-	keys     atomic.Pointer[keyring] // nil while sealed
-	roles    *roleCache
-	bearers  *bearers
-	uses     *keyUses
-	asked    singleflight.Group // roles, of the code host
-	renewals singleflight.Group // of grants, by user
-	batch    *batch
-	notary   *notary
-	pump     *pump // nil when nothing is streamed
-	ready    readiness
-	sealing  sync.Mutex // one initialisation, unsealing or sealing at a time
-	start    startState
-	closing  context.CancelFunc
-	workers  sync.WaitGroup
+	c         Config
+	store     *store.Store
+	forge     forge.Forge
+	now       func() time.Time
+	log       *slog.Logger
+	keys      atomic.Pointer[keyring] // nil while sealed
+	roles     *roleCache
+	bearers   *bearers
+	events    chan struct{} // webhooks left something to do
+	confirmed confirmed
+	uses      *keyUses
+	asked     singleflight.Group // roles, of the code host
+	renewals  singleflight.Group // of grants, by user
+	batch     *batch
+	notary    *notary
+	pump      *pump // nil when nothing is streamed
+	ready     readiness
+	sealing   sync.Mutex // one initialisation, unsealing or sealing at a time
+	start     startState
+	closing   context.CancelFunc
+	workers   sync.WaitGroup
 }
 
 // New makes a sealed Warden. Close it before its store.
@@ -127,6 +129,7 @@ func New(c Config) *Warden {
 	w.forge = c.Forge(directory{w})
 	w.roles = newRoleCache(c.Now, c.RoleTTL)
 	w.bearers = newBearers(c.Now)
+	w.events = make(chan struct{}, 1)
 	w.uses = newKeyUses()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
@@ -139,6 +142,7 @@ func New(c Config) *Warden {
 		w.workers.Go(func() { w.pump.run(ctx) })
 	}
 	w.workers.Go(func() { w.flushUses(ctx) })
+	w.workers.Go(func() { w.runEvents(ctx) })
 	return w
 }
 
