@@ -59,6 +59,11 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	if w.start.initialized.Load() {
 		return nil, errInitialized()
 	}
+	if s.Admin != nil {
+		if err := w.builtIn(); err != nil {
+			return nil, err
+		}
+	}
 	master, err := crypto.NewMaster()
 	if err != nil {
 		return nil, err
