@@ -12,7 +12,7 @@ import (
 	"coffer/store"
 )
 
-// roleTTL is how long a role learned from the code host counts.
+// roleTTL is how long a role learned from the code host counts at most.
 const roleTTL = 60 * time.Second
 
 // maxRoles bounds the cache; past it, it starts over.
@@ -22,6 +22,7 @@ const maxRoles = 50_000
 // error is never kept, and nothing is used past its time.
 type roleCache struct {
 	now func() time.Time
+	ttl time.Duration
 	mu  sync.RWMutex
 	of  map[roleOf]cachedRole
 }
@@ -33,8 +34,11 @@ type cachedRole struct {
 	until time.Time
 }
 
-func newRoleCache(now func() time.Time) *roleCache {
-	return &roleCache{now: now, of: make(map[roleOf]cachedRole)}
+func newRoleCache(now func() time.Time, ttl time.Duration) *roleCache {
+	if ttl <= 0 || ttl > roleTTL {
+		ttl = roleTTL
+	}
+	return &roleCache{now: now, ttl: ttl, of: make(map[roleOf]cachedRole)}
 }
 
 func (c *roleCache) get(k roleOf) (access.Role, bool) {
@@ -50,7 +54,7 @@ func (c *roleCache) put(k roleOf, role access.Role) {
 	if len(c.of) >= maxRoles {
 		clear(c.of)
 	}
-	c.of[k] = cachedRole{role, c.now().Add(roleTTL)}
+	c.of[k] = cachedRole{role, c.now().Add(c.ttl)}
 }
 
 // forget drops everything: somebody's rights changed.

@@ -44,6 +44,12 @@ type Config struct {
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
 
+	// ForgeURL is where that host is, always in the same spelling; "" for the
+	// built-in one. ForgeMovedFrom is where it was before, if it moved.
+	ForgeURL, ForgeMovedFrom string
+
+	RoleTTL time.Duration // how long a role learned there counts; 0 means a minute
+
 	Now        func() time.Time
 	Version    string
 	WorkFactor int // scrypt's log2 N for new passphrases; 0 means 18
@@ -116,7 +122,7 @@ func New(c Config) *Warden {
 		c.Forge = func(d forge.Directory) forge.Forge { return forge.NewLocal(d) }
 	}
 	w.forge = c.Forge(directory{w})
-	w.roles = newRoleCache(c.Now)
+	w.roles = newRoleCache(c.Now, c.RoleTTL)
 	w.uses = newKeyUses()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
