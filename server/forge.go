@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"coffer/server/api"
 	"coffer/server/forge"
 	"coffer/server/warden"
 )
@@ -87,6 +89,20 @@ func (c Config) codeHost() (h codeHost, err error) {
 	f, err := forge.New(adapter)
 	h.client = func(forge.Directory) forge.Forge { return f }
 	return h, err
+}
+
+// CheckForge tries what cfg says of the code host. It needs no data and waits for
+// the host.
+func CheckForge(ctx context.Context, cfg Config) (*api.ForgeCheck, error) {
+	host, err := cfg.codeHost()
+	if err != nil {
+		return nil, err
+	}
+	var f forge.Forge
+	if host.client != nil {
+		f = host.client(nil)
+	}
+	return warden.CheckedForge(ctx, f, host.url), nil
 }
 
 func (c ForgeConfig) addresses() (now, before string, err error) {

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/pem"
 	"io"
 	"os"
@@ -9,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"coffer/server"
+	"coffer/server/api"
 	"coffer/server/forge"
 	"coffer/server/servertest"
 )
@@ -93,6 +97,44 @@ func boundTo(kind, url string) func(*server.Config) {
 	return func(c *server.Config) {
 		c.Forge = server.ForgeConfig{Kind: kind, URL: url}
 		c.TestOnlyForge = func(d forge.Directory) forge.Forge { return elsewhere{forge.NewLocal(d), kind} }
+	}
+}
+
+// Check finds what a test wants to see.
+func (elsewhere) Check(context.Context) []forge.Finding {
+	return []forge.Finding{{What: "address", Level: forge.FindingOK, Detail: "it answers"}, {What: "sign-in application", Level: forge.FindingFailed, Detail: "it is unknown there"}}
+}
+
+func TestTheOperatorHasTheCodeHostChecked(t *testing.T) {
+	option := boundTo("gitea", "https://git.example/")
+	in := servertest.New(t, option)
+	want := &api.ForgeCheck{Kind: "gitea", URL: "https://git.example", Findings: []api.Finding{
+		{What: "address", Level: "ok", Detail: "it answers"}, {What: "sign-in application", Level: "failed", Detail: "it is unknown there"},
+	}}
+	got, err := in.Operator.CheckForge(t.Context())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	cfg := quiet(t.TempDir())
+	option(&cfg)
+	got, err = server.CheckForge(t.Context(), cfg)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("without a server: %v\n%s", err, diff)
+	}
+	if _, err := in.User("ann").CheckForge(t.Context()); api.CodeOf(err) != api.Forbidden {
+		t.Errorf("a user asks: %v", err)
+	}
+}
+
+func TestTheBuiltInCodeHostNeedsNoCheck(t *testing.T) {
+	want := &api.ForgeCheck{Kind: "local", Findings: []api.Finding{}}
+	got, err := servertest.New(t).Validate().Operator.CheckForge(t.Context())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	got, err = server.CheckForge(t.Context(), quiet(t.TempDir()))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("without a server: %v\n%s", err, diff)
 	}
 }
 

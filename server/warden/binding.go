@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"coffer/crypto"
 	"coffer/server/forge"
 	"coffer/store"
 )
@@ -94,14 +92,4 @@ func (e *OtherHostError) Error() string {
 		text += fmt.Sprintf(". If it is the same code host at a new address, say so with forge.moved_from: %s", e.url)
 	}
 	return text
-}
-
-// AppSigner reads the private key of an application at a code host, in PEM, and
-// returns what signs the application's tokens with it.
-func AppSigner(pem []byte) (func(issuer string, issued, expires time.Time) (string, error), error) {
-	s, err := crypto.NewAppSigner(pem)
-	if err != nil {
-		return nil, err
-	}
-	return s.Sign, nil
 }
