@@ -66,7 +66,7 @@ func writeSamples(tx Tx) error {
 	for _, write := range []func() error{
 		func() error {
 			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", RootKey: []byte("r"), SystemKey: []byte("s"),
-				AuditChain: []byte("c"), AuditNotary: []byte("n")})
+				AuditChain: []byte("c"), AuditNotary: []byte("n"), ForgeKind: "gitea", ForgeURL: "https://git.example"})
 		},
 		func() error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})

@@ -35,3 +35,6 @@ func (tx Tx) PutUser(u User) error {
 	}
 	return users.put(tx.kv, u, u.ID)
 }
+
+// HasUsersOf reports whether anybody of a kind of code host was ever seen.
+func (r Reader) HasUsersOf(forge string) (bool, error) { return r.any(key(tagUserForge, forge, "\x00")) }

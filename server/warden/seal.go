@@ -57,6 +57,9 @@ func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("read the instance's record: %w", err)
 	}
+	if err := w.bind(ctx); err != nil {
+		return "", err
+	}
 	if !w.start.initialized.Load() {
 		claim, err = crypto.NewToken(32)
 		w.start.claim.Store(&claim)

@@ -50,6 +50,10 @@ type Config struct {
 	// more than a minute, mean a minute.
 	RoleTTL time.Duration
 
+	// ForgeURL is where that host is, always in the same spelling; "" for the
+	// built-in one. ForgeMovedFrom is where it was before, if it moved.
+	ForgeURL, ForgeMovedFrom string
+
 	Now        func() time.Time
 	Version    string
 	WorkFactor int // scrypt's log2 N for new passphrases; 0 means 18
