@@ -54,6 +54,7 @@ type question struct {
 	form   url.Values    // body of a form
 	json   any           // body in JSON
 	nobody bool          // the answer's body is of no interest
+	oauth  bool          // a 400 or 401 says in its body why: it becomes a *statusError
 }
 
 // newWire makes the layer for an API at base.
@@ -267,6 +268,8 @@ func (w *wire) read(q question, status int, h http.Header, body []byte, out any)
 			return nil
 		}
 		return decode(h, body, out)
+	case q.oauth && (status == http.StatusBadRequest || status == http.StatusUnauthorized):
+		return &Unavailable{Err: &statusError{status, body}}
 	case status == http.StatusUnauthorized:
 		return ErrToken
 	case status == http.StatusNotFound, status == http.StatusGone:
