@@ -3,6 +3,7 @@ package warden_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,9 +141,10 @@ func (h *host) Revoke(context.Context, forge.Grant) error { return nil }
 // sleep.
 type hosted struct {
 	*host
-	t   testing.TB
-	w   *warden.Warden
-	now time.Time
+	t     testing.TB
+	house *house
+	w     *warden.Warden
+	now   time.Time
 }
 
 const pat = "ghp_ann"
@@ -153,14 +155,20 @@ func newHosted(t testing.TB) *hosted {
 		ID: "1", Owner: "acme", Name: "api", OwnerKind: forge.OwnerOrg, OwnerID: "9", Public: true,
 	}}
 	h := &hosted{host: there, t: t, now: time.Now()}
-	house := bareHouse(t, func(c *warden.Config) {
+	h.house = bareHouse(t, func(c *warden.Config) {
 		c.Forge = func(forge.Directory) forge.Forge { return there }
 		c.Now = func() time.Time { return h.now }
 	})
-	h.w = house.warden(house.db)
-	t.Cleanup(func() { _ = h.w.Close() })
-	must(t, second(h.w.SetUp(t.Context(), warden.Setup{KeyFile: house.key})))
+	h.w = h.house.warden(h.house.db)
+	must(t, second(h.w.SetUp(t.Context(), warden.Setup{KeyFile: h.house.key})))
 	return h
+}
+
+// reopen is a stop and a start.
+func (h *hosted) reopen() {
+	h.t.Helper()
+	must(h.t, h.w.Close())
+	h.w = h.house.warden(h.house.db)
 }
 
 func (h *hosted) sleep(d time.Duration) { h.now = h.now.Add(d) }
@@ -196,6 +204,18 @@ func (h *hosted) key() func() warden.Caller {
 	made, err := h.w.IssueToken(h.t.Context(), operator, api.IssueToken{Username: "login7", Name: "k", Environment: "live", Scopes: []string{api.ReadSecrets}})
 	must(h.t, err)
 	return func() warden.Caller { return h.caller(string(made.Token)) }
+}
+
+// times is how often a question was asked.
+func (h *host) times(name string) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, q := range h.asked {
+		if strings.HasPrefix(q, name) {
+			n++
+		}
+	}
+	return n
 }
 
 func (h *host) last() string {

@@ -19,3 +19,6 @@ func (w *Warden) KeepGrant(ctx context.Context, who Caller, g forge.Grant) error
 
 // ForgetHost does what a webhook does at once.
 func (w *Warden) ForgetHost() { w.forgetHost() }
+
+// DoEvents does what webhooks asked for and what is due.
+func (w *Warden) DoEvents(ctx context.Context) error { return w.doEvents(ctx) }

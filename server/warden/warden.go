@@ -97,6 +97,7 @@ type Warden struct {
 	keys      atomic.Pointer[keyring] // nil while sealed
 	roles     *roleCache
 	bearers   *bearers
+	doing     sync.Mutex    // of events
 	events    chan struct{} // webhooks left something to do
 	confirmed confirmed
 	uses      *keyUses

@@ -124,7 +124,11 @@ func (w *Warden) runEvents(ctx context.Context) {
 	}
 }
 
+// doEvents does what is due. One at a time does so: the same event twice at once
+// would ask the host for nothing.
 func (w *Warden) doEvents(ctx context.Context) error {
+	w.doing.Lock()
+	defer w.doing.Unlock()
 	var all []store.Event
 	err := w.store.View(ctx, func(r store.Reader) (err error) {
 		all, err = r.Events()
