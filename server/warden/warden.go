@@ -50,7 +50,9 @@ type Config struct {
 	// built-in one. ForgeMovedFrom is where it was before, if it moved.
 	ForgeURL, ForgeMovedFrom string
 
-	RoleTTL time.Duration // how long a role learned there counts; 0 means a minute
+	// RoleTTL is for how long a role counts that the code host named; 0, and
+	// more than a minute, mean a minute.
+	RoleTTL time.Duration
 
 	Now        func() time.Time
 	Version    string
@@ -94,7 +96,9 @@ type Warden struct {
 	log      *slog.Logger
 	keys     atomic.Pointer[keyring] // nil while sealed
 	roles    *roleCache
+	bearers  *bearers
 	uses     *keyUses
+	asked    singleflight.Group // roles, of the code host
 	renewals singleflight.Group // of grants, by user
 	batch    *batch
 	notary   *notary
@@ -126,6 +130,7 @@ func New(c Config) *Warden {
 	}
 	w.forge = c.Forge(directory{w})
 	w.roles = newRoleCache(c.Now, c.RoleTTL)
+	w.bearers = newBearers(c.Now)
 	w.uses = newKeyUses()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
