@@ -50,6 +50,9 @@ type Config struct {
 	// built-in one. ForgeMovedFrom is where it was before, if it moved.
 	ForgeURL, ForgeMovedFrom string
 
+	// ForgeCredential is by whose rights that host is asked: one of api's.
+	ForgeCredential string
+
 	// RoleTTL is for how long a role counts that the code host named; 0, and
 	// more than a minute, mean a minute.
 	RoleTTL time.Duration
