@@ -60,6 +60,20 @@ var publicHosts = map[string]string{forge.KindGitHub: "https://github.com", forg
 // local reports whether the code host is the built-in one.
 func (c ForgeConfig) local() bool { return c.Kind == "" || c.Kind == forge.KindLocal }
 
+// credential is by whose rights the code host is asked.
+func (c ForgeConfig) credential() string {
+	switch {
+	case c.local():
+		return api.ForgeAskedByNone
+	case c.AppID != "":
+		return api.ForgeAskedByApp
+	case c.Token != "" || c.TokenFile != "":
+		return api.ForgeAskedByToken
+	default:
+		return api.ForgeAskedByUsers
+	}
+}
+
 // codeHost is what an instance is bound to: what makes its client, nil for the
 // built-in one, and where it is and was, each in the one spelling that is
 // compared, or "".

@@ -139,6 +139,23 @@ func TestTheOperatorHasTheCodeHostChecked(t *testing.T) {
 	}
 }
 
+func TestStatusShowsTheCodeHost(t *testing.T) {
+	token := func(c *server.Config) { c.Forge.Token = "c4n4ry" }
+	for _, c := range []struct {
+		options []func(*server.Config)
+		want    api.ForgeStatus
+	}{
+		{nil, api.ForgeStatus{Kind: "local", Credential: api.ForgeAskedByNone}},
+		{[]func(*server.Config){boundTo("gitea", "https://git.example/")}, api.ForgeStatus{Kind: "gitea", URL: "https://git.example", Credential: api.ForgeAskedByUsers}},
+		{[]func(*server.Config){boundTo("gitlab", ""), token}, api.ForgeStatus{Kind: "gitlab", URL: "https://gitlab.com", Credential: api.ForgeAskedByToken}},
+	} {
+		st, err := servertest.New(t, c.options...).Validate().Operator.Status(t.Context())
+		if err != nil || st.Forge != c.want {
+			t.Errorf("got %+v, %v, want %+v", st.Forge, err, c.want)
+		}
+	}
+}
+
 func TestTheBuiltInCodeHostNeedsNoCheck(t *testing.T) {
 	want := &api.ForgeCheck{Kind: "local", Findings: []api.Finding{}}
 	got, err := servertest.New(t).Validate().Operator.CheckForge(t.Context())

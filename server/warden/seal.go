@@ -129,6 +129,7 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 	s := api.Status{
 		Initialized: w.start.initialized.Load(), Sealed: w.keys.Load() == nil,
 		Version: w.c.Version, Methods: []api.UnsealMethod{},
+		Forge: api.ForgeStatus{Kind: w.forge.Kind(), URL: w.c.ForgeURL, Credential: w.c.ForgeCredential},
 	}
 	if s.Sealed {
 		w.start.mu.Lock()

@@ -46,13 +46,16 @@ type Config struct {
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
 
-	// RoleTTL is for how long a role counts that the code host named; 0, and
-	// more than a minute, mean a minute.
-	RoleTTL time.Duration
-
 	// ForgeURL is where that host is, always in the same spelling; "" for the
 	// built-in one. ForgeMovedFrom is where it was before, if it moved.
 	ForgeURL, ForgeMovedFrom string
+
+	// ForgeCredential is by whose rights that host is asked: one of api's.
+	ForgeCredential string
+
+	// RoleTTL is for how long a role counts that the code host named; 0, and
+	// more than a minute, mean a minute.
+	RoleTTL time.Duration
 
 	Now        func() time.Time
 	Version    string
