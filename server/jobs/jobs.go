@@ -33,6 +33,7 @@ func Table(w *warden.Warden) []Job {
 		{"activity", 24 * time.Hour, w.ExpireActivity},
 		{"sessions", time.Hour, w.ExpireSessions},
 		{"keys", 24 * time.Hour, w.ExpireKeys},
+		{"devices", time.Hour, w.ExpireDevices},
 	}
 }
 

@@ -27,7 +27,7 @@ type Credential struct {
 // wrong.
 func (c Credential) Empty() bool { return c.Bearer == "" }
 
-// Caller is who is asking. Only [Warden.Identify] makes one.
+// Caller is who is asking. Only [Warden.Identify] and [Warden.Stranger] make one.
 type Caller struct {
 	kind      access.Kinds  // exactly one
 	user      store.User    // zero for the operator
@@ -85,7 +85,7 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	if w.keys.Load() == nil {
 		return Caller{}, w.errSealed()
 	}
-	who := Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
+	who := newCaller(c)
 	switch {
 	case c.Operator && c.Empty():
 		who.kind = access.Operator
@@ -99,6 +99,20 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	default:
 		return Caller{}, errUnauthorized("This token is not known here. Create an API key and use that.")
 	}
+}
+
+// Stranger is somebody who showed no credential, for the few operations that need
+// none. No action admits a stranger.
+func (w *Warden) Stranger(c Credential) (Caller, error) {
+	if w.keys.Load() == nil {
+		return Caller{}, w.errSealed()
+	}
+	return newCaller(c), nil
+}
+
+// newCaller is a caller of whom nothing is known but where they ask from.
+func newCaller(c Credential) Caller {
+	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 }
 
 func (w *Warden) identifyKey(ctx context.Context, who Caller, token string) (Caller, error) {
