@@ -57,6 +57,7 @@ const (
 	tagLocalGrant     = 0x47 // repo user → role
 	tagLocalGrantedTo = 0x48 // user repo → nothing
 	tagLocalLast      = 0x49 // → the highest local id given out
+	tagGrant          = 0x52 // user → Grant
 )
 
 // key builds a key from its tag and parts: ID, uint64, string or []byte.
