@@ -56,6 +56,9 @@ func (c Caller) ID() [16]byte {
 	return c.user.ID
 }
 
+// Username is what the caller is called at the code host, or "" for the operator.
+func (c Caller) Username() string { return c.user.Login }
+
 // InBrowser reports whether somebody is asking who is signed in to the web UI.
 func (c Caller) InBrowser() bool { return c.kind == access.Session }
 

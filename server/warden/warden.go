@@ -25,6 +25,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"coffer/crypto"
 	"coffer/server/api"
 	"coffer/server/billing"
@@ -79,22 +81,23 @@ type Config struct {
 
 // Warden is the door. Its methods may be called by many goroutines at once.
 type Warden struct {
-	c       Config
-	store   *store.Store
-	forge   forge.Forge
-	now     func() time.Time
-	log     *slog.Logger
-	keys    atomic.Pointer[keyring] // nil while sealed
-	roles   *roleCache
-	uses    *keyUses
-	batch   *batch
-	notary  *notary
-	pump    *pump // nil when nothing is streamed
-	ready   readiness
-	sealing sync.Mutex // one initialisation, unsealing or sealing at a time
-	start   startState
-	closing context.CancelFunc
-	workers sync.WaitGroup
+	c        Config
+	store    *store.Store
+	forge    forge.Forge
+	now      func() time.Time
+	log      *slog.Logger
+	keys     atomic.Pointer[keyring] // nil while sealed
+	roles    *roleCache
+	uses     *keyUses
+	renewals singleflight.Group // of grants, by user
+	batch    *batch
+	notary   *notary
+	pump     *pump // nil when nothing is streamed
+	ready    readiness
+	sealing  sync.Mutex // one initialisation, unsealing or sealing at a time
+	start    startState
+	closing  context.CancelFunc
+	workers  sync.WaitGroup
 }
 
 // New makes a sealed Warden. Close it before its store.
@@ -150,6 +153,9 @@ func (w *Warden) Close() error {
 	}
 	return nil
 }
+
+// ForgeKind is the kind of code host that the instance is bound to.
+func (w *Warden) ForgeKind() string { return w.forge.Kind() }
 
 // State is what the instance can do at the moment: one of api's states.
 func (w *Warden) State() string {
