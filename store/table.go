@@ -60,6 +60,7 @@ const (
 	tagGrant          = 0x52 // user → Grant
 	tagDevice         = 0x54 // SHA-256 of a device code → Device
 	tagDeviceUserCode = 0x55 // SHA-256 of a user code → SHA-256 of its device code
+	tagOrgMember      = 0x58 // org user → OrgMember
 )
 
 // key builds a key from its tag and parts: ID, uint64, string or []byte.
