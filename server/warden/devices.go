@@ -14,7 +14,6 @@ import (
 	"coffer/crypto"
 	"coffer/server/access"
 	"coffer/server/api"
-	"coffer/server/forge"
 	"coffer/store"
 )
 
@@ -367,12 +366,4 @@ func endUnused(tx store.Tx, id store.ID) error {
 		return err
 	}
 	return tx.DeleteSession(s)
-}
-
-// installURL is where people open repositories to this instance, or "".
-func (w *Warden) installURL() string {
-	if i, ok := w.forge.(forge.Installer); ok {
-		return i.InstallURL()
-	}
-	return ""
 }
