@@ -1,0 +1,96 @@
+package forgetest_test
+
+import (
+	"testing"
+
+	"coffer/server/forge"
+	"coffer/server/forge/forgetest"
+)
+
+func TestGitLab(t *testing.T) {
+	forgetest.Run(t, func(t *testing.T) *forgetest.Host { h, _ := gitlab(t); return h })
+}
+
+// gitlab is a GitLab whose hooks send the secret. The service token is an
+// administrator's.
+func gitlab(t *testing.T) (*forgetest.Host, *forgetest.GitLab) {
+	w := forgetest.NewWorld()
+	fake := forgetest.NewGitLab(t, w)
+	app := w.AddApp("coffer", "https://coffer.example/back")
+	admin := w.AddUser("root")
+	w.SetSiteAdmin(admin)
+	config := forge.Config{
+		Kind: forge.KindGitLab, URL: fake.URL, Now: w.Now,
+		ClientID: app.ClientID, ClientSecret: app.Secret, RedirectURL: app.Redirect,
+	}
+	return &forgetest.Host{
+		World: w, Fake: fake.Fake,
+		Forge: func(o forgetest.Options) forge.Forge {
+			c := config
+			c.WebhookSecret = o.WebhookSecret
+			if o.Service {
+				c.Token = w.Token(admin, forgetest.PAT, "read_api")
+			}
+			return client(t, c)
+		},
+		Token: func(user int64) string { return w.Token(user, forgetest.PAT, "read_api") },
+		Limited: func(user int64) []forgetest.Limited {
+			var all []forgetest.Limited
+			for _, question := range []string{"Bearer", "Repository", "RepositoryByID", "Role", "Repositories", "Collaborators", "Organization", "Standing", "Organizations", "Members"} {
+				all = append(all, forgetest.Limited{Token: w.Token(user, forgetest.PAT, "read_user"), Question: question, Scope: "read_api"})
+			}
+			return all
+		},
+		OAuth: &forgetest.SignIn{App: app, Scopes: []string{"read_api"}},
+		Hooks: func() []forgetest.Hook { return fake.Hooks(someRepo(w)) },
+		Features: forgetest.Features{
+			Roles: []forge.Role{forge.Read, forge.Write, forge.Maintain, forge.Admin},
+			Teams: true, Base: true, Roleless: true, Internal: true, Hides: true, Redirects: true,
+			Machines:  []forgetest.Kind{forgetest.CI, forgetest.Deploy, forgetest.Runner, forgetest.Bot},
+			Refreshes: true, SingleUse: true, Revokes: true,
+		},
+	}, fake
+}
+
+func client(t *testing.T, c forge.Config) forge.Forge {
+	t.Helper()
+	f, err := forge.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func someRepo(w *forgetest.World) (repo, org, user int64) {
+	user = w.AddUser("grace")
+	org = w.AddOrg("acme", user)
+	return w.AddRepo(org, "engine", forgetest.Private), org, user
+}
+
+// TestGitLabSigned checks the rules about hooks with those that sign.
+func TestGitLabSigned(t *testing.T) {
+	host := func(t *testing.T) *forgetest.Host {
+		h, fake := gitlab(t)
+		inner := h.Forge
+		h.Forge = func(o forgetest.Options) forge.Forge {
+			if o.WebhookSecret != "" {
+				o.WebhookSecret = forgetest.SigningToken(o.WebhookSecret)
+			}
+			return inner(o)
+		}
+		h.Hooks = func() []forgetest.Hook { return fake.SignedHooks(someRepo(h.World)) }
+		return h
+	}
+	var about []string
+	for _, rule := range forgetest.Rules() {
+		if rule.Needs != nil && !rule.Needs(&forgetest.Host{}) && rule.Needs(&forgetest.Host{Hooks: func() []forgetest.Hook { return nil }}) {
+			about = append(about, rule.Name)
+		}
+	}
+	if len(about) < 8 {
+		t.Fatalf("only %d rules are about hooks: %q", len(about), about)
+	}
+	if broken := forgetest.Broken(t, host, about...); len(broken) > 0 {
+		t.Errorf("broken: %q", broken)
+	}
+}
