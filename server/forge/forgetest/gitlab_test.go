@@ -1,6 +1,10 @@
 package forgetest_test
 
 import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
 
 	"coffer/server/forge"
@@ -92,5 +96,63 @@ func TestGitLabSigned(t *testing.T) {
 	}
 	if broken := forgetest.Broken(t, host, about...); len(broken) > 0 {
 		t.Errorf("broken: %q", broken)
+	}
+}
+
+// believing takes a project's own permissions for the role, as its page shows
+// them.
+type believing struct {
+	forge.Forge
+	fake *forgetest.GitLab
+}
+
+func (b believing) Role(ctx context.Context, as forge.Asker, repo forge.Repository) (forge.Reachable, error) {
+	got, err := b.Forge.Role(ctx, as, repo)
+	if err != nil || as.Token == "" {
+		return got, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.fake.URL+"/api/v4/projects/"+repo.ID, nil)
+	if err != nil {
+		return got, err
+	}
+	req.Header.Set("PRIVATE-TOKEN", as.Token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return got, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	var project struct {
+		Permissions map[string]*struct {
+			Level int `json:"access_level"`
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&project); err != nil {
+		return got, err
+	}
+	got.Role = forge.None
+	for _, access := range project.Permissions {
+		if access != nil && access.Level >= 30 {
+			got.Role = forge.Write
+		}
+	}
+	return got, nil
+}
+
+func TestTheRulesSeeWhoBelievesGitLabsPermissions(t *testing.T) {
+	const rule = "a member of a team has the team's role"
+	for want, wrap := range map[string]func(*forgetest.Host, *forgetest.GitLab){
+		"": func(*forgetest.Host, *forgetest.GitLab) {},
+		rule: func(h *forgetest.Host, fake *forgetest.GitLab) {
+			h.Wrap(func(f forge.Forge) forge.Forge { return believing{f, fake} })
+		},
+	} {
+		broken := forgetest.Broken(t, func(t *testing.T) *forgetest.Host {
+			h, fake := gitlab(t)
+			wrap(h, fake)
+			return h
+		}, rule)
+		if got := strings.Join(broken, ", "); got != want {
+			t.Errorf("broken is %q, want %q", got, want)
+		}
 	}
 }
