@@ -74,6 +74,10 @@ func writeSamples(tx Tx) error {
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
 		},
+		func() error { return tx.PutOrgMember(OrgMember{Org: id(9), User: id(3), Role: "owner", Joined: 5}) },
+		func() error {
+			return tx.PutGrant(Grant{User: id(3), Access: []byte("a"), Refresh: []byte("r"), Expires: 6, Renewed: 5, Generation: 2})
+		},
 		func() error {
 			return tx.PutAPIKey(APIKey{ID: id(4), User: id(3), Hash: [32]byte{1}, Prefix: "coffer_live_aaaa", Name: "ci", Environment: "live",
 				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9})
