@@ -120,6 +120,15 @@ func (g *Gitea) voice(ctx context.Context, as Asker) (voice, error) {
 	return v, err
 }
 
+// looker is how to look something up. With the service credential and without a
+// user, the question is the operator's own.
+func (g *Gitea) looker(ctx context.Context, as Asker) (voice, error) {
+	if as == (Asker{}) {
+		return g.admin()
+	}
+	return g.voice(ctx, as)
+}
+
 // seer is how to ask for what does not depend on who asks: in the user's voice,
 // or as the administrator, who sees everything.
 func (g *Gitea) seer(as Asker) (voice, error) {
@@ -230,10 +239,10 @@ func (g *Gitea) get(ctx context.Context, v voice, path string, query url.Values,
 	return h, v.explain(err)
 }
 
-// found reports whether there is something at path: true, or false for 404.
+// found reports whether what path says is so: 204, or false for 404.
 func (g *Gitea) found(ctx context.Context, v voice, path string) (bool, error) {
 	q := g.question(v, path, nil)
-	q.nobody = true
+	q.nobody, q.only = true, http.StatusNoContent
 	_, err := g.wire.ask(ctx, q, nil)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -255,32 +264,34 @@ func (v voice) explain(err error) error {
 	return err
 }
 
-// giteaList drains a list. One that changed its length meanwhile may lack
-// something, and is none.
+// giteaList drains a list. One that does not say how long it is, or that changed
+// its length meanwhile, may lack something, and is none.
 func giteaList[T any](ctx context.Context, g *Gitea, v voice, path string) ([]T, error) {
-	total, seen, page, changed := -1, 0, 1, false
+	total, seen, page := "", 0, 1
+	var fault error
 	query := func() url.Values {
 		return url.Values{"page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(giteaPage)}}
 	}
 	all, err := list[T](ctx, g.wire, g.question(v, path, query()), func(q question, h http.Header, n int) (question, bool) {
-		seen += n
-		page++
-		q.query = query()
-		now, err := strconv.Atoi(h.Get("X-Total-Count"))
-		if err != nil {
-			return q, false // not every list has pages
+		now := h.Get("X-Total-Count")
+		most, err := strconv.Atoi(now)
+		switch {
+		case err != nil:
+			fault = &Unavailable{Err: errors.New("it does not say how long a list is; is a proxy in between?")}
+		case total != "" && now != total:
+			fault = &Unavailable{Err: errors.New("a list changed while it was read")}
 		}
-		changed = changed || total >= 0 && now != total
-		total = now
-		// Some lists have a Link header and leave out what may not be seen; the
-		// others leave out nothing.
-		more := strings.Contains(h.Get("Link"), `rel="next"`) || n > 0 && seen < total
-		return q, more && !changed
+		total, seen, page = now, seen+n, page+1
+		q.query = query()
+		// Lists with a Link header may leave out what is not to be seen; those
+		// without leave out nothing.
+		more := strings.Contains(h.Get("Link"), `rel="next"`) || n > 0 && seen < most
+		return q, more && fault == nil
 	})
-	if err == nil && changed {
-		err = &Unavailable{Err: errors.New("a list of it changed while it was read")}
+	if err = errors.Join(v.explain(err), fault); err != nil {
+		return nil, err
 	}
-	return all, v.explain(err)
+	return all, nil
 }
 
 // errMoved is for names that changed hands between two questions.

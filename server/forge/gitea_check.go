@@ -2,8 +2,10 @@ package forge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -81,7 +83,8 @@ func (g *Gitea) checkService(ctx context.Context) Finding {
 // checkPower tries whether the service credential can do more than it should. One
 // that may look into the host's administration was given more scopes than we use.
 func (g *Gitea) checkPower(ctx context.Context, v voice, who giteaUser, f Finding) Finding {
-	_, err := g.found(ctx, v, "/admin/orgs?limit=1")
+	var page json.RawMessage
+	_, err := g.get(ctx, v, "/admin/orgs", url.Values{"limit": {"1"}}, &page)
 	f.Level, f.Detail = FindingOK, who.Login+" is a site administrator and may ask for others"
 	if err == nil {
 		f.Level = FindingWarning

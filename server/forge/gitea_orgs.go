@@ -19,7 +19,7 @@ func (o giteaOrg) organization() Organization {
 
 // Organization finds an organization by its name.
 func (g *Gitea) Organization(ctx context.Context, as Asker, login string) (Organization, error) {
-	v, err := g.voice(ctx, as)
+	v, err := g.looker(ctx, as)
 	if err != nil {
 		return Organization{}, err
 	}

@@ -36,7 +36,7 @@ func (r giteaRepo) path() string { return "/repos/" + segment(r.Owner.Login) + "
 
 // Repository finds a repository by its name.
 func (g *Gitea) Repository(ctx context.Context, as Asker, owner, name string) (Repository, error) {
-	v, err := g.voice(ctx, as)
+	v, err := g.looker(ctx, as)
 	if err != nil {
 		return Repository{}, err
 	}
@@ -48,13 +48,9 @@ func (g *Gitea) Repository(ctx context.Context, as Asker, owner, name string) (R
 }
 
 // RepositoryByID finds a repository by its id. Only the service credential can
-// tell what is gone from what the user may not see; with it, and without a user,
-// the question is the operator's own.
+// tell what is gone from what the user may not see.
 func (g *Gitea) RepositoryByID(ctx context.Context, as Asker, repo Repository) (Repository, error) {
-	if as == (Asker{}) {
-		return g.hidden(ctx, repo.ID)
-	}
-	v, err := g.voice(ctx, as)
+	v, err := g.looker(ctx, as)
 	if err != nil {
 		return Repository{}, err
 	}

@@ -133,7 +133,8 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (Grant, Use
 // cannot.
 func (g *Gitea) suffices(ctx context.Context, v voice) error {
 	for _, path := range []string{"/user", "/user/orgs", "/user/repos"} {
-		if _, err := g.found(ctx, v, path+"?limit=1"); err != nil {
+		var page json.RawMessage
+		if _, err := g.get(ctx, v, path, url.Values{"limit": {"1"}}, &page); err != nil {
 			return err
 		}
 	}
