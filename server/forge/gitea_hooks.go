@@ -29,14 +29,11 @@ func (g *Gitea) Event(d Delivery) (Event, error) {
 	if err != nil || !hmac.Equal(given, mac.Sum(nil)) {
 		return Event{}, ErrSignature
 	}
-	e := Event{ID: id, Name: name}
-	if name != "repository" {
-		return e, nil
-	}
-	return giteaEvent(e, d.Body)
+	return giteaEvent(Event{ID: id, Name: name}, d.Body)
 }
 
-// giteaEvent reads what happened to a repository.
+// giteaEvent reads what happened to a repository. Of other events it is only
+// known that they are none of ours.
 func giteaEvent(e Event, body []byte) (Event, error) {
 	var said struct {
 		Action     string
@@ -48,8 +45,15 @@ func giteaEvent(e Event, body []byte) (Event, error) {
 			}
 		}
 	}
-	if err := json.Unmarshal(body, &said); err != nil {
+	var into any = &struct{}{}
+	if e.Name == "repository" {
+		into = &said
+	}
+	if err := json.Unmarshal(body, into); err != nil {
 		return Event{}, fmt.Errorf("read a webhook: %w", err)
+	}
+	if e.Name != "repository" {
+		return e, nil
 	}
 	repo, owner := said.Repository, said.Repository.Owner
 	if said.Action == "" || repo.ID <= 0 || owner.ID <= 0 {

@@ -24,7 +24,10 @@ func (g *Gitea) Organization(ctx context.Context, as Asker, login string) (Organ
 		return Organization{}, err
 	}
 	org, err := g.orgNamed(ctx, v, login)
-	return org.organization(), err
+	if err != nil {
+		return Organization{}, err
+	}
+	return org.organization(), nil
 }
 
 func (g *Gitea) orgNamed(ctx context.Context, v voice, login string) (org giteaOrg, err error) {

@@ -114,11 +114,14 @@ func (g *Gitea) repo(ctx context.Context, v voice, id string) (giteaRepo, error)
 
 func (g *Gitea) repository(ctx context.Context, v voice, raw giteaRepo) (Repository, error) {
 	kind, err := g.ownerKind(ctx, v, raw.Owner)
+	if err != nil {
+		return Repository{}, err
+	}
 	return Repository{
 		ID: format64(raw.ID), Owner: raw.Owner.Login, Name: raw.Name,
 		OwnerKind: kind, OwnerID: format64(raw.Owner.ID), AvatarURL: raw.AvatarURL,
 		Public: !raw.Private && !raw.Internal && raw.Owner.Visibility == "public",
-	}, err
+	}, nil
 }
 
 // ownerKind tells people from organizations, which the host does not say with a
@@ -176,7 +179,10 @@ func (g *Gitea) Role(ctx context.Context, as Asker, repo Repository) (Reachable,
 		}
 	}
 	found, err := g.repository(ctx, v, raw)
-	return Reachable{found, role}, err
+	if err != nil {
+		return Reachable{}, err
+	}
+	return Reachable{found, role}, nil
 }
 
 // noRole is for what a user does not find: whether it is there at all, only the
