@@ -24,7 +24,8 @@ type Fake struct {
 	// {} and logs it as well: tokens must never get there.
 	Elsewhere string
 
-	host http.Handler
+	host  http.Handler
+	close []func()
 
 	mu     sync.Mutex
 	log    []Call
@@ -51,14 +52,21 @@ func (c Call) URI() string {
 func NewFake(t testing.TB, w *World, host http.Handler) *Fake {
 	f := &Fake{World: w, host: host}
 	here := httptest.NewServer(f)
-	t.Cleanup(here.Close)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		f.note(r)
 		Answer(rw, http.StatusOK, map[string]any{})
 	}))
-	t.Cleanup(elsewhere.Close)
 	f.URL, f.Elsewhere = here.URL, elsewhere.URL
+	f.close = []func(){here.Close, elsewhere.Close}
+	t.Cleanup(f.Close)
 	return f
+}
+
+// Close ends the host before the test does.
+func (f *Fake) Close() {
+	for _, end := range f.close {
+		end()
+	}
 }
 
 // ServeHTTP logs a request, and breaks or answers it.

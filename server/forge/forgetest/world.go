@@ -365,3 +365,10 @@ func must[T any](m map[int64]T, what string, id int64) T {
 	}
 	return v
 }
+
+// unused is an id that nothing has.
+func (w *World) unused() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.next()
+}
