@@ -61,6 +61,8 @@ func New(c Config) (Forge, error) {
 		return newGitLab(c)
 	case KindGitea:
 		return newGitea(c)
+	case KindGitHub:
+		return newGitHub(c)
 	default:
 		return nil, fmt.Errorf("there is no kind of code host %q; it is local, github, gitea or gitlab", c.Kind)
 	}

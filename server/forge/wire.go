@@ -34,6 +34,7 @@ type wire struct {
 	slots  chan struct{}
 	agent  string
 	now    func() time.Time
+	header http.Header // of every question
 
 	// sign puts a token, which is never empty, where the host wants it.
 	sign func(h http.Header, token string)
@@ -233,8 +234,10 @@ func (w *wire) request(ctx context.Context, q question, at *url.URL) (*http.Requ
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	for name, values := range q.header {
-		req.Header[name] = values
+	for _, header := range []http.Header{w.header, q.header} {
+		for name, values := range header {
+			req.Header[name] = values
+		}
 	}
 	switch {
 	case q.basic != nil:
