@@ -1,12 +1,15 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"time"
 
 	"coffer/server/billing"
+	"coffer/server/forge"
 	"coffer/server/httpd"
 	"coffer/store/kv"
 )
@@ -21,6 +24,7 @@ type Config struct {
 
 	Store  StoreConfig
 	Unseal UnsealConfig
+	Forge  ForgeConfig
 	Audit  AuditConfig
 	Push   PushConfig
 	Plans  PlansConfig
@@ -33,6 +37,14 @@ type Config struct {
 
 	// TestOnlyNow is the clock of tests.
 	TestOnlyNow func() time.Time
+
+	// TestOnlyForge makes the code host in tests, whatever Forge says.
+	TestOnlyForge func(forge.Directory) forge.Forge
+}
+
+// publicURL is how clients reach the instance, without a trailing slash.
+func (c Config) publicURL() string {
+	return strings.TrimRight(cmp.Or(c.PublicURL, "http://"+c.Listen), "/")
 }
 
 // StoreConfig bounds the data file.

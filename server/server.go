@@ -74,10 +74,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Audit.Reads != "" && cfg.Audit.Reads != "durable" && cfg.Audit.Reads != "batched" {
 		return nil, fmt.Errorf("audit.reads is %q; it is durable or batched", cfg.Audit.Reads)
 	}
-	if cfg.PublicURL == "" {
-		cfg.PublicURL = "http://" + cfg.Listen
-	}
-	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
+	cfg.PublicURL = cfg.publicURL()
 	if cfg.Plans.UpgradeURL == "" {
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
@@ -90,6 +87,10 @@ func New(cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
+	host, err := s.c.codeHost()
+	if err != nil {
+		return err
+	}
 	target, err := openStream(s.c.Audit.Stream)
 	if err != nil {
 		return err
@@ -112,6 +113,8 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
 		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,
+		Forge: host.client, ForgeURL: host.url, ForgeMovedFrom: host.before, RoleTTL: s.c.Forge.RoleTTL,
+		ForgeCredential: s.c.Forge.credential(),
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{

@@ -101,6 +101,7 @@ func routes() []route {
 		{post, "/v1/operator/tokens", access.TokenIssue, inGeneral, answer((*door).IssueToken)},
 		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
 		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
+		{post, "/v1/operator/forge/check", access.ForgeCheck, inGeneral, answer((*door).CheckForge)},
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}
@@ -117,6 +118,10 @@ var open = []route{
 	{method: get, path: "/errors/:slug", bucket: exempt, run: errorPage},
 	{method: get, path: "/v1/health", bucket: exempt, run: apiHealth},
 	{method: get, path: openAPIPath, bucket: exempt, run: openAPI},
+	{method: post, path: "/v1/github/webhook", bucket: exempt, run: webhook("github")},
+	{method: post, path: "/v1/webhooks/github", bucket: exempt, run: webhook("github")},
+	{method: post, path: "/v1/webhooks/gitea", bucket: exempt, run: webhook("gitea")},
+	{method: post, path: "/v1/webhooks/gitlab", bucket: exempt, run: webhook("gitlab")},
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},
 	{method: post, path: "/v1/sys/init", bucket: exempt, run: initialize},
 	{method: post, path: "/v1/sys/unseal", bucket: exempt, run: unseal},

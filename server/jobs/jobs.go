@@ -33,7 +33,16 @@ func Table(w *warden.Warden) []Job {
 		{"activity", 24 * time.Hour, w.ExpireActivity},
 		{"sessions", time.Hour, w.ExpireSessions},
 		{"keys", 24 * time.Hour, w.ExpireKeys},
+		{"deliveries", time.Hour, w.ExpireDeliveries},
+		{"repositories", time.Hour, keeping(w.FollowRepositories)},
+		{"devices", time.Hour, w.ExpireDevices},
+		{"grants", 24 * time.Hour, keeping(w.RenewGrants)},
 	}
+}
+
+// keeping is for work that removes nothing.
+func keeping(work func(context.Context) error) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) { return 0, work(ctx) }
 }
 
 // Times of the runner: how long after its start a job may first run, when one is

@@ -21,18 +21,24 @@ type Credential struct {
 	IP        netip.Addr // of the client, behind trusted proxies
 	UserAgent string
 	RequestID string
+
+	// Exhausted reports whether so many wrong credentials came from this address
+	// lately that an unknown token is not worth asking the code host about. Nil
+	// is never.
+	Exhausted func() bool
 }
 
 // Empty reports whether a request brought nothing along that could be right or
 // wrong.
 func (c Credential) Empty() bool { return c.Bearer == "" }
 
-// Caller is who is asking. Only [Warden.Identify] makes one.
+// Caller is who is asking. Only [Warden.Identify] and [Warden.Stranger] make one.
 type Caller struct {
 	kind      access.Kinds  // exactly one
 	user      store.User    // zero for the operator
 	key       store.APIKey  // of access.APIKey
 	session   store.Session // of access.JWT
+	token     api.Secret    // of access.PAT: for questions to the code host, and for nothing else
 	scopes    access.Scopes
 	misplaced bool // the key is used from an address it may not be used from
 	ip        netip.Addr
@@ -55,6 +61,9 @@ func (c Caller) ID() [16]byte {
 	}
 	return c.user.ID
 }
+
+// Username is what the caller is called at the code host, or "" for the operator.
+func (c Caller) Username() string { return c.user.Login }
 
 // InBrowser reports whether somebody is asking who is signed in to the web UI.
 func (c Caller) InBrowser() bool { return c.kind == access.Session }
@@ -85,7 +94,7 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	if w.keys.Load() == nil {
 		return Caller{}, w.errSealed()
 	}
-	who := Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
+	who := newCaller(c)
 	switch {
 	case c.Operator && c.Empty():
 		who.kind = access.Operator
@@ -97,8 +106,22 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	case crypto.LooksLikeJWT(c.Bearer):
 		return w.identifySession(ctx, who, c.Bearer)
 	default:
-		return Caller{}, errUnauthorized("This token is not known here. Create an API key and use that.")
+		return w.identifyBearer(ctx, who, c)
 	}
+}
+
+// Stranger is somebody who showed no credential, for the few operations that need
+// none. No action admits a stranger.
+func (w *Warden) Stranger(c Credential) (Caller, error) {
+	if w.keys.Load() == nil {
+		return Caller{}, w.errSealed()
+	}
+	return newCaller(c), nil
+}
+
+// newCaller is a caller of whom nothing is known but where they ask from.
+func newCaller(c Credential) Caller {
+	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 }
 
 func (w *Warden) identifyKey(ctx context.Context, who Caller, token string) (Caller, error) {

@@ -69,6 +69,7 @@ func (w *world) succeed() {
 
 	w.operator("GET /v1/operator/jobs", "", 200)
 	w.operator("POST /v1/operator/jobs/trash/run", "", 200)
+	w.operator("POST /v1/operator/forge/check", "", 200)
 	w.operator("GET /v1/operator/audit/export", "", 200)
 	w.operator("POST /v1/operator/audit/verify", "", 200)
 	w.as("figures", "GET /metrics", "", 200)
