@@ -264,6 +264,13 @@ func (w *World) Users() []User {
 	return sorted(w.users)
 }
 
+// Orgs lists all organizations by id.
+func (w *World) Orgs() []Org {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return sorted(w.orgs)
+}
+
 // Repos lists all repositories by id.
 func (w *World) Repos() []Repo {
 	w.mu.RLock()
