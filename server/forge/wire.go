@@ -97,9 +97,9 @@ func (w *wire) get(ctx context.Context, token, path string, query url.Values, ou
 }
 
 // found reports whether the host answers a GET at path with 204: true, or false
-// for 404. Any other success is that of somebody in between.
+// for 404. Another success is none of the host's.
 func (w *wire) found(ctx context.Context, token, path string) (bool, error) {
-	_, err := w.ask(ctx, question{token: token, path: path, only: http.StatusNoContent}, nil)
+	_, err := w.ask(ctx, question{token: token, path: path, nobody: true, only: http.StatusNoContent}, nil)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
