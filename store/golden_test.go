@@ -112,6 +112,11 @@ func writeSamples(tx Tx) error {
 		func() error { return tx.AddLocalRepo(&repo) },
 		func() error { return tx.SetLocalMember(org.ID, user.ID, "owner") },
 		func() error { return tx.SetLocalRole(repo.ID, user.ID, "write") },
+		func() error {
+			return tx.AddDevice(Device{Code: [32]byte{2}, UserCode: [32]byte{3}, Repository: "Ann/Repo1", OwnerID: 1, RepoID: 1 << 63,
+				IP: "127.0.0.1", UserAgent: "coffer/1", Requested: 5, Expires: 6, State: DeviceApproved, DecidedBy: id(3), DecidedIn: id(6), Decided: 5,
+				Confirm: [32]byte{4}, ConfirmIn: id(6), Session: id(7), Login: "Ann", Consumed: 6})
+		},
 	} {
 		if err := write(); err != nil {
 			return err
@@ -148,6 +153,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		_, _ = checkpoints.decode(b)
 		_, _ = apiKeys.decode(b)
+		_, _ = devices.decode(b)
 		_, _ = instances.decode(b)
 	})
 }

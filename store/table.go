@@ -58,6 +58,8 @@ const (
 	tagLocalGrantedTo = 0x48 // user repo → nothing
 	tagLocalLast      = 0x49 // → the highest local id given out
 	tagGrant          = 0x52 // user → Grant
+	tagDevice         = 0x54 // SHA-256 of a device code → Device
+	tagDeviceUserCode = 0x55 // SHA-256 of a user code → SHA-256 of its device code
 	tagDelivery       = 0x56 // SHA-256 of the delivery's id → Delivery
 	tagEvent          = 0x57 // number → Event
 	tagOrgMember      = 0x58 // org user → OrgMember

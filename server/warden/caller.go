@@ -32,7 +32,7 @@ type Credential struct {
 // wrong.
 func (c Credential) Empty() bool { return c.Bearer == "" }
 
-// Caller is who is asking. Only [Warden.Identify] makes one.
+// Caller is who is asking. Only [Warden.Identify] and [Warden.Stranger] make one.
 type Caller struct {
 	kind      access.Kinds  // exactly one
 	user      store.User    // zero for the operator
@@ -61,6 +61,9 @@ func (c Caller) ID() [16]byte {
 	}
 	return c.user.ID
 }
+
+// Username is what the caller is called at the code host, or "" for the operator.
+func (c Caller) Username() string { return c.user.Login }
 
 // InBrowser reports whether somebody is asking who is signed in to the web UI.
 func (c Caller) InBrowser() bool { return c.kind == access.Session }
@@ -91,7 +94,7 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	if w.keys.Load() == nil {
 		return Caller{}, w.errSealed()
 	}
-	who := Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
+	who := newCaller(c)
 	switch {
 	case c.Operator && c.Empty():
 		who.kind = access.Operator
@@ -105,6 +108,20 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	default:
 		return w.identifyBearer(ctx, who, c)
 	}
+}
+
+// Stranger is somebody who showed no credential, for the few operations that need
+// none. No action admits a stranger.
+func (w *Warden) Stranger(c Credential) (Caller, error) {
+	if w.keys.Load() == nil {
+		return Caller{}, w.errSealed()
+	}
+	return newCaller(c), nil
+}
+
+// newCaller is a caller of whom nothing is known but where they ask from.
+func newCaller(c Credential) Caller {
+	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 }
 
 func (w *Warden) identifyKey(ctx context.Context, who Caller, token string) (Caller, error) {

@@ -173,6 +173,9 @@ func (w *Warden) Close() error {
 	return nil
 }
 
+// ForgeKind is the kind of code host that the instance is bound to.
+func (w *Warden) ForgeKind() string { return w.forge.Kind() }
+
 // State is what the instance can do at the moment: one of api's states.
 func (w *Warden) State() string {
 	switch {

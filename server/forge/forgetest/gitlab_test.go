@@ -99,14 +99,14 @@ func TestGitLabSigned(t *testing.T) {
 	}
 }
 
-// believing takes a project's own permissions for the role, as its page shows
+// pageReader takes a project's own permissions for the role, as its page shows
 // them.
-type believing struct {
+type pageReader struct {
 	forge.Forge
 	fake *forgetest.GitLab
 }
 
-func (b believing) Role(ctx context.Context, as forge.Asker, repo forge.Repository) (forge.Reachable, error) {
+func (b pageReader) Role(ctx context.Context, as forge.Asker, repo forge.Repository) (forge.Reachable, error) {
 	got, err := b.Forge.Role(ctx, as, repo)
 	if err != nil || as.Token == "" {
 		return got, err
@@ -142,7 +142,7 @@ func (b believing) Role(ctx context.Context, as forge.Asker, repo forge.Reposito
 func TestTheRulesSeeWhoBelievesGitLabsPermissions(t *testing.T) {
 	believer := func(t *testing.T) *forgetest.Host {
 		h, fake := gitlab(t)
-		return h.Wrap(func(f forge.Forge) forge.Forge { return believing{f, fake} })
+		return h.Wrap(func(f forge.Forge) forge.Forge { return pageReader{f, fake} })
 	}
 	rules := []string{"a collaborator has the role they were given", "a member of a team has the team's role"}
 	if broken := forgetest.Broken(t, believer, rules...); !slices.Equal(broken, rules[1:]) {
