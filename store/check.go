@@ -78,7 +78,7 @@ func (c *check) vault(v Vault) error {
 		key, value []byte
 		name       string
 	}{
-		{nameKey(v.Repository()), v.ID[:], "by its name"},
+		{nameKey(v.Repository()), nil, "by its name"}, // or, where that name changed hands, another one
 		{key(tagVaultRepo, v.RepoID), v.ID[:], "by its repository"},
 		{key(tagVaultAccount, v.Account(), "\x00", v.ID), nil, "by its account"},
 		{key(tagVaultKey, v.ID, v.Generation), nil, "with a data key"},

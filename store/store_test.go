@@ -101,19 +101,56 @@ func TestAVaultIsFoundByNameRepositoryAndAccount(t *testing.T) {
 		}
 		return err
 	}))
-	for _, clash := range []func(*Vault){
-		func(v *Vault) { v.RepoID = "other" },
-		func(v *Vault) { v.Name = "other" },
-	} {
-		v, _ := sampleVault(1)
-		v.ID = id(2)
-		clash(&v)
-		err := s.Update(ctx, func(tx Tx) error { return tx.AddVault(v, nil) })
-		if !errors.Is(err, ErrExists) {
-			t.Errorf("a second vault for the same repository: %v", err)
-		}
+	v, _ := sampleVault(1)
+	v.ID, v.Name = id(2), "other"
+	err := s.Update(ctx, func(tx Tx) error { return tx.AddVault(v, nil) })
+	if !errors.Is(err, ErrExists) {
+		t.Errorf("a second vault for the same repository: %v", err)
 	}
 	must(t, s.Check(ctx))
+}
+
+// TestNamesChangeHands moves vaults to names that others had: the last one that
+// took a name is found by it, and losing or leaving one takes nothing from its
+// new holder.
+func TestNamesChangeHands(t *testing.T) {
+	s := openStore(t)
+	must(t, s.Update(ctx, func(tx Tx) error { return addSample(tx, 1, 1) }))
+	first, _ := sampleVault(1)
+	second := first
+	second.ID, second.RepoID = id(2), "other"
+	found := func(name string) (at ID) {
+		t.Helper()
+		must(t, s.View(ctx, func(r Reader) (err error) {
+			if at, err = r.VaultIDByName(name); errors.Is(err, ErrNotFound) {
+				err = nil
+			}
+			return err
+		}))
+		must(t, s.Check(ctx))
+		return at
+	}
+	name := first.Repository()
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.AddVault(second, []byte("k")) }))
+	if at := found(name); at != second.ID {
+		t.Errorf("after another repository took the name it leads to %s", at)
+	}
+	first.Name, first.OwnerKind, first.OwnerID = "moved", OwnerOrg, "7"
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.MoveVault(first) }))
+	if a, b := found(name), found(first.Repository()); a != second.ID || b != first.ID {
+		t.Errorf("after the first one moved on: %s, %s", a, b)
+	}
+	must(t, s.View(ctx, func(r Reader) error {
+		all, err := r.VaultsOf(AccountOfOrg("7"))
+		if len(all) != 1 || all[0].ID != first.ID {
+			t.Errorf("by its new account: %v", all)
+		}
+		return err
+	}))
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.DeleteVault(second) }))
+	if at := found(name); !at.IsZero() {
+		t.Errorf("the name of a deleted vault leads to %s", at)
+	}
 }
 
 func TestNewestAreSortedByKeyAndCounted(t *testing.T) {

@@ -58,6 +58,7 @@ const (
 	tagLocalGrantedTo = 0x48 // user repo → nothing
 	tagLocalLast      = 0x49 // → the highest local id given out
 	tagGrant          = 0x52 // user → Grant
+	tagOrgMember      = 0x58 // org user → OrgMember
 )
 
 // key builds a key from its tag and parts: ID, uint64, string or []byte.

@@ -21,6 +21,7 @@ type Vault struct {
 	Generation uint64 `cbor:"10,keyasint"` // of the data key that seals new values
 	Created    Millis `cbor:"11,keyasint"`
 	Updated    Millis `cbor:"12,keyasint"` // of the vault's own record; environments carry theirs
+	Gone       Millis `cbor:"13,keyasint"` // since when the code host says that there is no such repository; 0 is not
 }
 
 // Repository is "owner/name".
@@ -71,6 +72,9 @@ func (r Reader) idAt(k []byte) (ID, error) {
 	return ID(b), nil
 }
 
+// Vaults lists all vaults, oldest first.
+func (r Reader) Vaults() ([]Vault, error) { return vaults.list(r.kv) }
+
 // VaultsOf lists the vaults of an account, oldest first.
 func (r Reader) VaultsOf(account string) ([]Vault, error) {
 	found, err := ids(r.kv, key(tagVaultAccount, account, "\x00"))
@@ -106,25 +110,61 @@ func (r Reader) FirstPrivate(account string, n int) ([]ID, error) {
 }
 
 // AddVault writes a new vault with the age file of its first data key, or fails
-// with ErrExists when its repository, or the repository's name, has one.
+// with ErrExists when its repository has one.
 func (tx Tx) AddVault(v Vault, dataKey []byte) error {
-	for _, k := range [][]byte{nameKey(v.Repository()), key(tagVaultRepo, v.RepoID)} {
-		if there, err := exists(tx.kv, k); err != nil {
-			return err
-		} else if there {
-			return ErrExists
-		}
-		if err := tx.kv.Put(k, v.ID[:]); err != nil {
-			return err
-		}
+	k := key(tagVaultRepo, v.RepoID)
+	if there, err := exists(tx.kv, k); err != nil {
+		return err
+	} else if there {
+		return ErrExists
 	}
-	if err := tx.kv.Put(key(tagVaultAccount, v.Account(), "\x00", v.ID), nil); err != nil {
+	return errors.Join(
+		tx.kv.Put(k, v.ID[:]),
+		tx.kv.Put(key(tagVaultKey, v.ID, v.Generation), dataKey),
+		tx.file(v),
+	)
+}
+
+// MoveVault rewrites a vault whose repository got another name, owner or
+// visibility. Its own id and its repository's stay.
+func (tx Tx) MoveVault(v Vault) error {
+	before, err := tx.Vault(v.ID)
+	if err != nil {
 		return err
 	}
-	if err := tx.kv.Put(key(tagVaultKey, v.ID, v.Generation), dataKey); err != nil {
+	if err := tx.unfile(before); err != nil {
 		return err
 	}
-	return vaults.put(tx.kv, v, v.ID)
+	return tx.file(v)
+}
+
+// file writes a vault's record and finds it by its name and its account. Where
+// another vault has that name, the name is an old one of its repository's: names
+// change hands at the code host, and the last one seen counts.
+func (tx Tx) file(v Vault) error {
+	return errors.Join(
+		tx.kv.Put(nameKey(v.Repository()), v.ID[:]),
+		tx.kv.Put(key(tagVaultAccount, v.Account(), "\x00", v.ID), nil),
+		vaults.put(tx.kv, v, v.ID),
+	)
+}
+
+// unfile undoes file, but for a name that belongs to another vault by now.
+func (tx Tx) unfile(v Vault) error {
+	holder, err := tx.VaultIDByName(v.Repository())
+	switch {
+	case isNotFound(err):
+	case err != nil:
+		return err
+	case holder == v.ID:
+		if err := tx.kv.Delete(nameKey(v.Repository())); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		tx.kv.Delete(key(tagVaultAccount, v.Account(), "\x00", v.ID)),
+		vaults.delete(tx.kv, v.ID),
+	)
 }
 
 // PutVault rewrites a vault's own record: not its name, its repository or its
@@ -149,11 +189,9 @@ func (tx Tx) DeleteVault(v Vault) error {
 		}
 	}
 	return errors.Join(
-		tx.kv.Delete(nameKey(v.Repository())),
 		tx.kv.Delete(key(tagVaultRepo, v.RepoID)),
-		tx.kv.Delete(key(tagVaultAccount, v.Account(), "\x00", v.ID)),
 		deleteAll(tx.kv, key(tagVaultKey, v.ID)),
 		deleteAll(tx.kv, key(tagOverride, v.ID)),
-		vaults.delete(tx.kv, v.ID),
+		tx.unfile(v),
 	)
 }

@@ -71,6 +71,14 @@ func (c *counter) take(s subject, at time.Duration) allowance {
 	return allowance{admitted, c.limit - t.used, t.ends}
 }
 
+// full reports whether take would admit no more.
+func (c *counter) full(s subject, at time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, home := c.find(s)
+	return home != nil && at < t.ends && t.used >= c.limit
+}
+
 // refund takes back one request that was counted in the window with this end.
 // It reports false if that window is over: the next one never had the request.
 func (c *counter) refund(s subject, ends time.Duration) (allowance, bool) {

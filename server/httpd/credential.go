@@ -20,6 +20,7 @@ func (x *exchange) identify() error {
 		UserAgent: userAgent(x.r.Header),
 		RequestID: x.id,
 	}
+	c.Exhausted = func() bool { return x.full(inLogin, addressOf(c.IP)) }
 	who, err := x.gate.Identify(x.ctx, c)
 	if err != nil {
 		return x.limitFailure(c, err)

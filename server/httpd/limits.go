@@ -144,6 +144,12 @@ func (x *exchange) take(b bucket, who subject) error {
 	}
 }
 
+// full reports whether a bucket admits no more of somebody's requests.
+func (x *exchange) full(b bucket, who subject) bool {
+	c := x.limits.counters[b]
+	return c != nil && c.full(who, x.Now().Sub(x.limits.opened))
+}
+
 // limitHeaders are spelled as net/http spells them.
 var limitHeaders = [...]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
 

@@ -21,6 +21,11 @@ type Credential struct {
 	IP        netip.Addr // of the client, behind trusted proxies
 	UserAgent string
 	RequestID string
+
+	// Exhausted reports whether so many wrong credentials came from this address
+	// lately that an unknown token is not worth asking the code host about. Nil
+	// is never.
+	Exhausted func() bool
 }
 
 // Empty reports whether a request brought nothing along that could be right or
@@ -33,6 +38,7 @@ type Caller struct {
 	user      store.User    // zero for the operator
 	key       store.APIKey  // of access.APIKey
 	session   store.Session // of access.JWT
+	token     api.Secret    // of access.PAT: for questions to the code host, and for nothing else
 	scopes    access.Scopes
 	misplaced bool // the key is used from an address it may not be used from
 	ip        netip.Addr
@@ -100,7 +106,7 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	case crypto.LooksLikeJWT(c.Bearer):
 		return w.identifySession(ctx, who, c.Bearer)
 	default:
-		return Caller{}, errUnauthorized("This token is not known here. Create an API key and use that.")
+		return w.identifyBearer(ctx, who, c)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/forge"
 	"coffer/store"
 )
 
@@ -51,19 +52,13 @@ func admit(who Caller, act access.Action) error {
 		"This API key lacks the scope %s. Create a key that has it.", row.Scopes)}
 }
 
-// vaultNamed is the vault of a repository, or the zero Vault.
-func (w *Warden) vaultNamed(ctx context.Context, repo string) (v store.Vault) {
+// vaultNamed is the vault of a repository, or the zero Vault: for records of
+// refusals, which are written even if it cannot be found.
+func (w *Warden) vaultNamed(ctx context.Context, repo string) store.Vault {
 	if repo == "" {
-		return v
+		return store.Vault{}
 	}
-	_ = w.store.View(ctx, func(r store.Reader) error {
-		id, err := r.VaultIDByName(repo)
-		if err != nil {
-			return err
-		}
-		v, err = r.Vault(id)
-		return err
-	})
+	v, _ := w.vaultBy(ctx, func(r store.Reader) (store.ID, error) { return r.VaultIDByName(repo) })
 	return v
 }
 
@@ -80,7 +75,7 @@ type pass struct {
 	who   Caller
 	act   access.Action
 	vault store.Vault
-	role  access.Role
+	found found
 	keys  *keyring
 }
 
@@ -90,29 +85,68 @@ func (w *Warden) enter(ctx context.Context, who Caller, act access.Action, repo 
 	if err := admit(who, act); err != nil {
 		return nil, w.settle(ctx, who, act, w.vaultNamed(ctx, repo), err)
 	}
-	vault := w.vaultNamed(ctx, repo)
+	vault, found, err := w.find(ctx, who, repo)
+	if err != nil {
+		return nil, w.settle(ctx, who, act, vault, err)
+	}
 	if vault.ID.IsZero() {
 		return nil, errNoVault(repo)
 	}
-	role, err := w.role(ctx, who.user, vault.RepoID)
-	if err != nil {
-		return nil, err
-	}
-	if err := refuseRole(who, act, role, repo); err != nil {
+	if err := w.refuse(ctx, who, act, vault, found, repo); err != nil {
 		return nil, w.settle(ctx, who, act, vault, err)
 	}
 	keys, err := w.holdKeys()
 	if err != nil {
 		return nil, err
 	}
-	return &pass{w, who, act, vault, role, keys}, nil
+	return &pass{w, who, act, vault, found, keys}, nil
+}
+
+// refuse holds what the code host said of a caller against what the action needs.
+func (w *Warden) refuse(ctx context.Context, who Caller, act access.Action, vault store.Vault, f found, repo string) error {
+	if owns, err := w.orphaned(ctx, who, act, vault, f); err != nil || owns {
+		return err
+	}
+	standing := access.Outsider
+	if row := act.Row(); row.Standing != access.Outsider && f.role != access.None && f.role < row.Role {
+		var err error
+		if standing, err = w.standing(ctx, who, vault); err != nil {
+			return err
+		}
+	}
+	return refuseRole(who, act, f.role, standing, repo)
+}
+
+// standing is what the caller is to the organization of a vault, live at the code
+// host.
+func (w *Warden) standing(ctx context.Context, who Caller, vault store.Vault) (access.Standing, error) {
+	if vault.OwnerKind != store.OwnerOrg {
+		return access.Outsider, nil
+	}
+	said, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (string, error) {
+		return w.forge.Standing(ctx, as, forge.Organization{ID: vault.OwnerID, Login: vault.Owner})
+	})
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		return access.Outsider, w.errForge(who, err)
+	}
+	return standingOf(said), nil
+}
+
+func standingOf(said string) access.Standing {
+	switch said {
+	case forge.OrgOwner:
+		return access.Owner
+	case forge.OrgMember:
+		return access.Member
+	}
+	return access.Outsider
 }
 
 func (p *pass) leave() { p.keys.users.RUnlock() }
 
 // refuseRole asks access about everything but environments.
-func refuseRole(who Caller, act access.Action, role access.Role, repo string) error {
-	facts := access.Facts{Role: role, Rights: access.Rights{Read: true, Write: true},
+func refuseRole(who Caller, act access.Action, role access.Role, standing access.Standing, repo string) error {
+	facts := access.Facts{Role: role, Standing: standing, Rights: access.Rights{Read: true, Write: true},
 		Type: access.Development, TestKey: who.isTest()}
 	switch denial := act.Decide(facts); denial {
 	case access.Granted:
@@ -242,6 +276,6 @@ func (w *Warden) settle(ctx context.Context, who Caller, act access.Action, vaul
 // knowsOf reports whether a caller may know that there is a vault. Their own
 // activity must not tell them of one that every other answer hides.
 func (w *Warden) knowsOf(ctx context.Context, who Caller, vault store.Vault) bool {
-	role, err := w.role(ctx, who.user, vault.RepoID)
-	return err == nil && role != access.None
+	f, err := w.role(ctx, who, vault)
+	return err == nil && f.role != access.None
 }

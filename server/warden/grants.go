@@ -222,7 +222,7 @@ func (w *Warden) RenewGrants(ctx context.Context) error {
 			return err
 		}
 		if err := w.renewNow(ctx, user); err != nil && !errors.Is(err, errNoGrant) {
-			return w.errForge(err)
+			return w.errForge(Caller{}, err)
 		}
 	}
 	return nil

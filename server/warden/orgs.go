@@ -56,21 +56,31 @@ func (w *Warden) UpdateOrg(ctx context.Context, who Caller, req api.UpdateOrg) (
 
 // ownOrg asks the code host for an organization that the caller owns.
 func (w *Warden) ownOrg(ctx context.Context, who Caller, login string) (forge.Organization, error) {
-	org, err := w.forge.Organization(ctx, asker(who.user), login)
+	org, standing, err := w.orgOf(ctx, who, login)
+	if err == nil && standing < access.Owner {
+		err = api.Errorf(api.Forbidden, "Only an owner of %s may do this.", org.Login)
+	}
+	return org, err
+}
+
+// orgOf asks the code host for an organization and what the caller is to it.
+func (w *Warden) orgOf(ctx context.Context, who Caller, login string) (forge.Organization, access.Standing, error) {
+	org, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Organization, error) {
+		return w.forge.Organization(ctx, as, login)
+	})
 	if errors.Is(err, forge.ErrNotFound) {
-		return org, api.Errorf(api.NotFound, "There is no organization %s.", login)
+		return org, access.Outsider, api.Errorf(api.NotFound, "There is no organization %s.", login)
 	}
 	if err != nil {
-		return org, w.errForge(err)
+		return org, access.Outsider, w.errForge(who, err)
 	}
-	standing, err := w.forge.Standing(ctx, asker(who.user), org)
-	if err != nil {
-		return org, w.errForge(err)
+	said, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (string, error) {
+		return w.forge.Standing(ctx, as, org)
+	})
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		return org, access.Outsider, w.errForge(who, err)
 	}
-	if standing != forge.OrgOwner {
-		return org, api.Errorf(api.Forbidden, "Only an owner of %s may do this.", org.Login)
-	}
-	return org, nil
+	return org, standingOf(said), nil
 }
 
 // orgAt is the record of an organization, made now if this is the first time it

@@ -3,94 +3,159 @@ package warden
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"coffer/server/access"
-	"coffer/server/api"
 	"coffer/server/forge"
 	"coffer/store"
 )
 
-// roleTTL is how long a role learned from the code host counts.
-const roleTTL = 60 * time.Second
+// For how long an answer of the code host counts. A no is shorter, for whoever
+// has just been let in. Neither is ever stretched, whatever the host does.
+const (
+	maxRoleTTL  = 60 * time.Second
+	noRoleTTL   = 15 * time.Second
+	roleFlight  = 15 * time.Second // bounds one question, however many wait for it
+	maxRemember = 50_000           // answers; past it, it starts over
+)
 
-// maxRoles bounds the cache; past it, it starts over.
-const maxRoles = 50_000
-
-// roleCache remembers roles for a short time. It is a memory of answers only: an
-// error is never kept, and nothing is used past its time.
-type roleCache struct {
-	now func() time.Time
-	mu  sync.RWMutex
-	of  map[roleOf]cachedRole
+// found is what the code host said of a caller and a repository.
+type found struct {
+	role access.Role
+	repo forge.Repository // with the names of today; zero when the caller has no role
+	gone bool             // there is no such repository any more
 }
 
-type roleOf struct{ account, repo string }
+// roleCache remembers what the code host said, for a short time. An error is
+// never kept. What was asked before something changed is not kept either.
+type roleCache struct {
+	now   func() time.Time
+	ttl   time.Duration
+	mu    sync.RWMutex
+	epoch uint64
+	roles map[roleOf]remembered[found]
+	names map[nameOf]remembered[string] // of repositories that have no vault by that name, to their ids
+}
 
-type cachedRole struct {
-	role  access.Role
+type roleOf struct {
+	account, repo string
+	credential    [32]byte
+}
+
+type nameOf struct {
+	account, name string
+	credential    [32]byte
+}
+
+type remembered[T any] struct {
+	value T
 	until time.Time
 }
 
-func newRoleCache(now func() time.Time) *roleCache {
-	return &roleCache{now: now, of: make(map[roleOf]cachedRole)}
+func newRoleCache(now func() time.Time, ttl time.Duration) *roleCache {
+	if ttl <= 0 || ttl > maxRoleTTL {
+		ttl = maxRoleTTL
+	}
+	c := &roleCache{now: now, ttl: ttl}
+	c.forget()
+	return c
 }
 
-func (c *roleCache) get(k roleOf) (access.Role, bool) {
+// recall is an answer that still counts, or else the epoch that a fresh one
+// belongs to.
+func recall[K comparable, T any](c *roleCache, in *map[K]remembered[T], k K) (T, uint64, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	r, ok := c.of[k]
-	return r.role, ok && c.now().Before(r.until)
+	r, ok := (*in)[k]
+	return r.value, c.epoch, ok && c.now().Before(r.until)
 }
 
-func (c *roleCache) put(k roleOf, role access.Role) {
+// keep remembers an answer to a question of an epoch.
+func keep[K comparable, T any](c *roleCache, in *map[K]remembered[T], k K, v T, epoch uint64, ttl time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.of) >= maxRoles {
-		clear(c.of)
+	if epoch != c.epoch {
+		return
 	}
-	c.of[k] = cachedRole{role, c.now().Add(roleTTL)}
+	if len(*in) >= maxRemember {
+		clear(*in)
+	}
+	(*in)[k] = remembered[T]{v, c.now().Add(ttl)}
 }
 
-// forget drops everything: somebody's rights changed.
+// forget drops everything, and whatever is being asked at this moment: somebody's
+// rights changed.
 func (c *roleCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.of)
+	c.epoch++
+	c.roles, c.names = make(map[roleOf]remembered[found]), make(map[nameOf]remembered[string])
 }
 
-// role is the user's role on a repository, live at the code host or from the
-// cache. A repository that is gone gives no role; a host that does not answer is
-// an error and never a role.
-func (w *Warden) role(ctx context.Context, user store.User, repoID string) (access.Role, error) {
-	k := roleOf{user.Account, repoID}
-	if role, ok := w.roles.get(k); ok {
-		return role, nil
+// flight names a question: who asks while the same one is under way waits for
+// its answer, unless something changed after it was asked.
+func (k roleOf) flight(epoch uint64) string {
+	return fmt.Sprintf("%s %s %x %d", k.account, k.repo, k.credential, epoch)
+}
+
+// role is the caller's role on a vault's repository, live at the code host or
+// from the cache. A host that does not answer is an error and never a role.
+func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found, error) {
+	k := roleOf{who.user.Account, vault.RepoID, who.credential()}
+	known, epoch, ok := recall(w.roles, &w.roles.roles, k)
+	if ok {
+		return known, nil
 	}
-	said, err := w.forge.Role(ctx, asker(user), forge.Repository{ID: repoID})
-	if err != nil && !errors.Is(err, forge.ErrNotFound) && !errors.Is(err, forge.ErrGone) {
-		return access.None, w.errForge(err)
-	}
-	role := access.None
-	if said.Role != forge.None && err == nil {
-		if role, err = access.ParseRole(string(said.Role)); err != nil {
-			return access.None, w.errForge(err)
+	flight := w.asked.DoChan(k.flight(epoch), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roleFlight)
+		defer cancel()
+		f, err := w.askRole(ctx, who, vault)
+		if err != nil {
+			return f, err
 		}
+		ttl := w.roles.ttl
+		if f.role == access.None {
+			ttl = min(ttl, noRoleTTL)
+		}
+		keep(w.roles, &w.roles.roles, k, f, epoch, ttl)
+		w.follow(ctx, vault, f)
+		return f, nil
+	})
+	select {
+	case got := <-flight:
+		if got.Err != nil {
+			return found{}, w.errForge(who, got.Err)
+		}
+		return got.Val.(found), nil
+	case <-ctx.Done():
+		return found{}, w.outward(ctx.Err())
 	}
-	w.roles.put(k, role)
-	return role, nil
 }
 
-func asker(u store.User) forge.Asker {
-	return forge.Asker{User: forge.User{ID: u.Account, Login: u.Login}}
+func (w *Warden) askRole(ctx context.Context, who Caller, vault store.Vault) (found, error) {
+	there, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Reachable, error) {
+		return w.forge.Role(ctx, as, repositoryOf(vault))
+	})
+	switch {
+	case errors.Is(err, forge.ErrGone):
+		return found{gone: true}, nil
+	case errors.Is(err, forge.ErrNotFound):
+		return found{}, nil
+	case err != nil:
+		return found{}, err
+	case there.Role == forge.None:
+		return found{}, nil
+	}
+	role, err := access.ParseRole(string(there.Role))
+	return found{role: role, repo: there.Repository}, err
 }
 
-func (w *Warden) errForge(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return w.outward(err)
+// repositoryOf is a vault's repository as it was last seen.
+func repositoryOf(v store.Vault) forge.Repository {
+	return forge.Repository{
+		ID: v.RepoID, Owner: v.Owner, Name: v.Name,
+		OwnerKind: forge.OwnerKind(v.OwnerKind), OwnerID: v.OwnerID, AvatarURL: v.AvatarURL, Public: !v.Private,
 	}
-	w.log.Error("the code host did not answer", "forge", w.forge.Kind(), "error", err)
-	return &api.Error{Code: api.Unavailable, RetryAfter: 15 * time.Second,
-		Message: "The code host cannot be asked for your permissions right now. Try again in a moment."}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"coffer/crypto"
 	"coffer/server/access"
 	"coffer/server/api"
@@ -20,9 +22,9 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 	if err := admit(who, access.VaultList); err != nil {
 		return nil, w.settle(ctx, who, access.VaultList, store.Vault{}, err)
 	}
-	reachable, err := w.forge.Repositories(ctx, asker(who.user))
+	reachable, err := w.reachable(ctx, who)
 	if err != nil {
-		return nil, w.errForge(err)
+		return nil, err
 	}
 	var all []api.Vault
 	err = w.self(ctx, who, access.VaultList, func(r store.Reader) error {
@@ -49,6 +51,65 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt.Time), cmp.Compare(a.ID, b.ID))
 	})
 	return api.Cut(all, req.Page), err
+}
+
+// reachable lists the repositories on which the caller has a role. Where nobody
+// can list them for the caller, the service credential is asked about every vault
+// there is.
+func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, error) {
+	all, err := ask(ctx, w, who, w.forge.Repositories)
+	if errors.Is(err, errNoGrant) {
+		return w.reachableVaults(ctx, who)
+	}
+	if err != nil {
+		return nil, w.errForge(who, err)
+	}
+	for _, there := range all {
+		if err := w.followListed(ctx, there); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// followListed writes down what a list of repositories shows to have changed.
+func (w *Warden) followListed(ctx context.Context, there forge.Reachable) error {
+	v, err := w.vaultBy(ctx, func(r store.Reader) (store.ID, error) { return r.VaultIDByRepo(there.Repository.ID) })
+	if err == nil && !v.ID.IsZero() {
+		w.follow(ctx, v, found{repo: there.Repository})
+	}
+	return err
+}
+
+// reachableVaults asks for the caller's role on every vault's repository.
+func (w *Warden) reachableVaults(ctx context.Context, who Caller) ([]forge.Reachable, error) {
+	var vaults []store.Vault
+	err := w.store.View(ctx, func(r store.Reader) (err error) {
+		vaults, err = r.Vaults()
+		return err
+	})
+	if err != nil {
+		return nil, w.outward(err)
+	}
+	roles := make([]found, len(vaults))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for i, v := range vaults {
+		group.Go(func() (err error) {
+			roles[i], err = w.role(ctx, who, v)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var all []forge.Reachable
+	for _, f := range roles {
+		if f.role != access.None {
+			all = append(all, forge.Reachable{Repository: f.repo, Role: forge.Role(f.role.String())})
+		}
+	}
+	return all, nil
 }
 
 func (w *Warden) listed(r store.Reader, who Caller, there forge.Reachable) (*visit, error) {
@@ -80,7 +141,6 @@ func (w *Warden) Vault(ctx context.Context, who Caller, ref api.Ref) (*api.Vault
 // record is the vault as the visitor may see it.
 func (v *visit) record() (api.Vault, error) {
 	reason, err := v.books.readOnly(v.vault)
-	permission := v.role.String()
 	out := api.Vault{
 		ID:                 v.vault.ID.String(),
 		RepoFullName:       v.vault.Repository(),
@@ -88,13 +148,16 @@ func (v *visit) record() (api.Vault, error) {
 		RepoName:           v.vault.Name,
 		RepoAvatar:         orNull(v.vault.AvatarURL),
 		IsPrivate:          v.vault.Private,
-		Permission:         &permission,
+		Permission:         permission(v.role),
 		Environments:       []string{},
 		EnvironmentDetails: v.details(),
 		IsReadOnly:         reason != billing.Writable,
 		ReadonlyReason:     orNull(string(reason)),
 		Syncs:              []struct{}{},
 		CreatedAt:          api.At(v.vault.Created.Time()),
+	}
+	if v.vault.Gone != 0 {
+		out.Warning = new("repo_inaccessible")
 	}
 	updated := v.vault.Updated
 	for _, e := range v.readable() {
@@ -104,6 +167,13 @@ func (v *visit) record() (api.Vault, error) {
 	}
 	out.UpdatedAt = api.At(updated.Time())
 	return out, err
+}
+
+func permission(r access.Role) *string {
+	if r == access.None {
+		return nil
+	}
+	return new(r.String())
 }
 
 func orNull(s string) *string {
@@ -126,7 +196,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseRole(who, act, role, req.RepoFullName); err != nil {
+	if err := refuseRole(who, act, role, access.Outsider, req.RepoFullName); err != nil {
 		return nil, w.settle(ctx, who, act, w.vaultNamed(ctx, req.RepoFullName), err)
 	}
 	keys, err := w.holdKeys()
@@ -158,7 +228,9 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 // repositoryFor asks the code host for a repository and the caller's role on it.
 func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (forge.Repository, access.Role, error) {
 	owner, short, _ := api.SplitRepo(name)
-	repo, err := w.forge.Repository(ctx, asker(who.user), owner, short)
+	repo, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
+		return w.forge.Repository(ctx, as, owner, short)
+	})
 	if registrar, ok := w.forge.(forge.Registrar); ok && errors.Is(err, forge.ErrNotFound) {
 		repo, err = registrar.Register(ctx, who.user.Account, owner, short)
 		w.roles.forget()
@@ -167,10 +239,13 @@ func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (fo
 	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrRefused):
 		return repo, access.None, nil
 	case err != nil:
-		return repo, access.None, w.errForge(err)
+		return repo, access.None, w.errForge(who, err)
 	}
-	role, err := w.role(ctx, who.user, repo.ID)
-	return repo, role, err
+	f, err := w.role(ctx, who, store.Vault{
+		RepoID: repo.ID, Owner: repo.Owner, Name: repo.Name,
+		OwnerKind: string(repo.OwnerKind), OwnerID: repo.OwnerID, AvatarURL: repo.AvatarURL, Private: !repo.Public,
+	})
+	return repo, f.role, err
 }
 
 func (w *Warden) newVault(who Caller, repo forge.Repository, keys *keyring) (store.Vault, []byte, error) {
@@ -243,15 +318,17 @@ func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*a
 	if err != nil {
 		return nil, err
 	}
-	people, err := w.forge.Collaborators(ctx, asker(who.user), forge.Repository{ID: vault.RepoID})
+	people, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) ([]forge.Collaborator, error) {
+		return w.forge.Collaborators(ctx, as, repositoryOf(vault))
+	})
 	if err != nil {
-		return nil, w.errForge(err)
+		return nil, w.errForge(who, err)
 	}
 	out := &api.Collaborators{RepoFullName: vault.Repository(), Provider: w.forge.Kind(), Collaborators: []api.Collaborator{}}
 	for _, p := range people {
 		c, err := collaborator(p)
 		if err != nil {
-			return nil, w.errForge(err)
+			return nil, w.errForge(who, err)
 		}
 		out.Collaborators = append(out.Collaborators, c)
 	}

@@ -40,7 +40,7 @@ func (p *pass) visit(r store.Reader, now time.Time) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.w.visitOf(r, p.who, p.act, vault, p.role, p.keys, now)
+	return p.w.visitOf(r, p.who, p.act, vault, p.found.role, p.keys, now)
 }
 
 func (w *Warden) visitOf(r store.Reader, who Caller, act access.Action, vault store.Vault, role access.Role, keys *keyring, now time.Time) (*visit, error) {

@@ -46,6 +46,10 @@ type Config struct {
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
 
+	// RoleTTL is for how long a role counts that the code host named; 0, and
+	// more than a minute, mean a minute.
+	RoleTTL time.Duration
+
 	Now        func() time.Time
 	Version    string
 	WorkFactor int // scrypt's log2 N for new passphrases; 0 means 18
@@ -88,7 +92,9 @@ type Warden struct {
 	log      *slog.Logger
 	keys     atomic.Pointer[keyring] // nil while sealed
 	roles    *roleCache
+	bearers  *bearers
 	uses     *keyUses
+	asked    singleflight.Group // roles, of the code host
 	renewals singleflight.Group // of grants, by user
 	batch    *batch
 	notary   *notary
@@ -119,7 +125,8 @@ func New(c Config) *Warden {
 		c.Forge = func(d forge.Directory) forge.Forge { return forge.NewLocal(d) }
 	}
 	w.forge = c.Forge(directory{w})
-	w.roles = newRoleCache(c.Now)
+	w.roles = newRoleCache(c.Now, c.RoleTTL)
+	w.bearers = newBearers(c.Now)
 	w.uses = newKeyUses()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
