@@ -57,6 +57,8 @@ const (
 	tagLocalGrant     = 0x47 // repo user → role
 	tagLocalGrantedTo = 0x48 // user repo → nothing
 	tagLocalLast      = 0x49 // → the highest local id given out
+	tagSessionHash    = 0x50 // SHA-256 → session
+	tagUsedState      = 0x51 // nonce → UsedState
 	tagGrant          = 0x52 // user → Grant
 	tagOrgMember      = 0x58 // org user → OrgMember
 )
