@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"coffer/server/billing"
+	"coffer/server/forge"
 	"coffer/server/httpd"
+	"coffer/server/warden"
 	"coffer/store/kv"
 )
 
@@ -26,6 +28,7 @@ type Config struct {
 	Plans  PlansConfig
 	Limits LimitsConfig
 
+	Session   SessionConfig
 	Retention RetentionConfig
 	Metrics   MetricsConfig
 	Log       LogConfig
@@ -33,6 +36,21 @@ type Config struct {
 
 	// TestOnlyNow is the clock of tests.
 	TestOnlyNow func() time.Time
+
+	// TestOnlyForge makes the code host of tests, in place of the built-in one.
+	TestOnlyForge func() forge.Forge
+}
+
+// SessionConfig says how long somebody stays signed in: TTL at most and by
+// default 30 days.
+type SessionConfig struct{ TTL time.Duration }
+
+// check holds TTL against its bounds.
+func (c SessionConfig) check() error {
+	if c.TTL < 0 || c.TTL > warden.MaxSessionTTL || c.TTL > 0 && c.TTL < time.Minute {
+		return fmt.Errorf("session.ttl is %s; it is at least one minute and at most 30 days", c.TTL)
+	}
+	return nil
 }
 
 // StoreConfig bounds the data file.

@@ -18,6 +18,7 @@ import (
 
 	"coffer/server/api"
 	"coffer/server/billing"
+	"coffer/server/forge"
 	"coffer/server/httpd"
 	"coffer/server/jobs"
 	"coffer/server/metrics"
@@ -74,6 +75,9 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Audit.Reads != "" && cfg.Audit.Reads != "durable" && cfg.Audit.Reads != "batched" {
 		return nil, fmt.Errorf("audit.reads is %q; it is durable or batched", cfg.Audit.Reads)
 	}
+	if err := cfg.Session.check(); err != nil {
+		return nil, err
+	}
 	if cfg.PublicURL == "" {
 		cfg.PublicURL = "http://" + cfg.Listen
 	}
@@ -109,6 +113,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
+		SessionTTL: s.c.Session.TTL, Forge: s.c.forge(),
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
 		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,
@@ -129,6 +134,15 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 	return nil
+}
+
+// forge makes the code host that the instance is bound to, nil for the built-in
+// one.
+func (c Config) forge() func(forge.Directory) forge.Forge {
+	if c.TestOnlyForge == nil {
+		return nil
+	}
+	return func(forge.Directory) forge.Forge { return c.TestOnlyForge() }
 }
 
 // ErrLocked means that another process works on the data.

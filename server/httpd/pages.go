@@ -17,6 +17,8 @@ func pages() []route {
 	return []route{
 		{method: get, path: web.StaticPath + ":name", bucket: exempt, run: asset},
 		{method: get, path: signInPath, bucket: inGeneral, run: screen(signInPage)},
+		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
+		{method: post, path: "/sessions/:id/end", bucket: inGeneral, run: screen(endSession)},
 	}
 }
 
@@ -64,6 +66,7 @@ func (x *exchange) failPage(err error) {
 	e := x.public(err)
 	k := kinds[e.Code]
 	if e.Code == api.Unauthorized {
+		x.dropSession()
 		x.leadTo(signInPath + "?return=" + url.QueryEscape(x.here()))
 		return
 	}
@@ -93,7 +96,8 @@ func (x *exchange) here() string {
 	return x.r.URL.RequestURI()
 }
 
-const maxReturn = 2048
+// maxReturn keeps a ticket with a way back in it small enough for a cookie.
+const maxReturn = 1024
 
 // ownPage is the page of ours that text names, and "/" for everything that
 // could lead elsewhere: browsers take backslashes for slashes, leave out tabs

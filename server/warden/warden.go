@@ -66,6 +66,7 @@ type Config struct {
 	Plan       billing.Plan  // of everybody while billing is off
 	UpgradeURL string        // where a higher plan is had
 
+	SessionTTL       time.Duration // of every sign-in; 0 means MaxSessionTTL
 	TrashRetention   time.Duration
 	VersionRetention billing.Retention // of replaced values
 	AuditRetention   billing.Retention
@@ -116,6 +117,9 @@ func New(c Config) *Warden {
 	}
 	if c.Plans == nil {
 		c.Plans = billing.Plans()
+	}
+	if c.SessionTTL == 0 {
+		c.SessionTTL = MaxSessionTTL
 	}
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour
