@@ -17,12 +17,13 @@ func pages() []route {
 	return []route{
 		{method: get, path: web.StaticPath + ":name", bucket: exempt, run: asset},
 		{method: get, path: signInPath, bucket: inGeneral, run: screen(signInPage)},
+		{method: post, path: signInPath, bucket: inLogin, run: screen(signIn)},
+		{method: get, path: forgePath, bucket: inGeneral, run: screen(departForForge)},
+		{method: get, path: callbackPath, bucket: inLogin, run: screen(returnFromForge)},
 		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
 		{method: post, path: "/sessions/:id/end", bucket: inGeneral, run: screen(endSession)},
 	}
 }
-
-const signInPath = "/login"
 
 // pagePolicy lets a page have our own stylesheet, icon and forms, and nothing
 // else. A form whose answer leads to another server is none of ours: Chromium

@@ -86,25 +86,26 @@ type Config struct {
 
 // Warden is the door. Its methods may be called by many goroutines at once.
 type Warden struct {
-	c        Config
-	store    *store.Store
-	forge    forge.Forge
-	now      func() time.Time
-	log      *slog.Logger
-	keys     atomic.Pointer[keyring] // nil while sealed
-	roles    *roleCache
-	bearers  *bearers
-	uses     *keyUses
-	asked    singleflight.Group // roles, of the code host
-	renewals singleflight.Group // of grants, by user
-	batch    *batch
-	notary   *notary
-	pump     *pump // nil when nothing is streamed
-	ready    readiness
-	sealing  sync.Mutex // one initialisation, unsealing or sealing at a time
-	start    startState
-	closing  context.CancelFunc
-	workers  sync.WaitGroup
+	c         Config
+	store     *store.Store
+	forge     forge.Forge
+	now       func() time.Time
+	log       *slog.Logger
+	keys      atomic.Pointer[keyring] // nil while sealed
+	roles     *roleCache
+	bearers   *bearers
+	uses      *keyUses
+	passwords *passwords
+	asked     singleflight.Group // roles, of the code host
+	renewals  singleflight.Group // of grants, by user
+	batch     *batch
+	notary    *notary
+	pump      *pump // nil when nothing is streamed
+	ready     readiness
+	sealing   sync.Mutex // one initialisation, unsealing or sealing at a time
+	start     startState
+	closing   context.CancelFunc
+	workers   sync.WaitGroup
 }
 
 // New makes a sealed Warden. Close it before its store.
@@ -132,6 +133,7 @@ func New(c Config) *Warden {
 	w.roles = newRoleCache(c.Now, c.RoleTTL)
 	w.bearers = newBearers(c.Now)
 	w.uses = newKeyUses()
+	w.passwords = newPasswords(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)
