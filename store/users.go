@@ -37,4 +37,6 @@ func (tx Tx) PutUser(u User) error {
 }
 
 // HasUsersOf reports whether anybody of a kind of code host was ever seen.
-func (r Reader) HasUsersOf(forge string) (bool, error) { return r.any(key(tagUserForge, forge, "\x00")) }
+func (r Reader) HasUsersOf(forge string) (bool, error) {
+	return r.any(key(tagUserForge, forge, "\x00"))
+}

@@ -86,7 +86,7 @@ func routes() []route {
 		{remove, vault + "/permissions/reset", access.OverrideReset, inGeneral, answer((*door).ResetOverrides)},
 		{put, "/v1/orgs/:org", access.OrgUpdate, inGeneral, answer((*door).UpdateOrg)},
 
-		{post, "/v1/auth/logout", access.Logout, inGeneral, nothing((*door).Logout)},
+		{post, "/v1/auth/logout", access.Logout, inGeneral, logout},
 		{get, "/v1/auth/sessions", access.SessionList, inGeneral, answer((*door).Sessions)},
 		{remove, "/v1/auth/sessions/:id", access.SessionRevoke, inGeneral, nothing((*door).EndSession)},
 		{post, "/v1/auth/token/validate", access.TokenValidate, inGeneral, answer((*door).ValidateToken)},

@@ -35,6 +35,7 @@ func Table(w *warden.Warden) []Job {
 		{"keys", 24 * time.Hour, w.ExpireKeys},
 		{"deliveries", time.Hour, w.ExpireDeliveries},
 		{"repositories", time.Hour, keeping(w.FollowRepositories)},
+		{"devices", time.Hour, w.ExpireDevices},
 		{"grants", 24 * time.Hour, keeping(w.RenewGrants)},
 	}
 }

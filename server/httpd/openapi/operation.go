@@ -1,6 +1,9 @@
 package openapi
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // operation is one operation of a piece, and after [builder.expand] one of the
 // document.
@@ -112,14 +115,19 @@ func (op *operation) secure() {
 	op.Security = []any{}
 	switch {
 	case op.Scope == nil:
+		return
 	case op.Credentials == "operator":
 		op.Servers = operatorSocket
+		return
 	case len(op.Scope) == 0:
 		op.Security = []any{object{"bearer": []string{}}}
 	default:
 		for _, scope := range op.Scope {
 			op.Security = append(op.Security, object{"bearer": []string{scope}})
 		}
+	}
+	if kinds := strings.Split(op.Credentials, ","); slices.Contains(kinds, "any") || slices.Contains(kinds, "session") {
+		op.Security = append(op.Security, object{"session": []string{}})
 	}
 }
 
