@@ -14,8 +14,8 @@ func (g *gitlab) Organization(ctx context.Context, as Asker, login string) (Orga
 		return Organization{}, err
 	}
 	var group gitlabGroup
-	if err := g.get(ctx, k, "/groups/"+segment(login), url.Values{"with_projects": {"false"}}, &group); err != nil {
-		return Organization{}, err
+	if _, err := g.api.get(ctx, k.token, "/groups/"+segment(login), url.Values{"with_projects": {"false"}}, &group); err != nil {
+		return Organization{}, g.unseen(ctx, k, err, ErrNotFound)
 	}
 	// GitLab takes a name of digits for a number.
 	if group.ParentID != 0 || !strings.EqualFold(group.Path, login) {

@@ -129,11 +129,28 @@ func (g *gitlab) insider(ctx context.Context, k gitlabKey, of string) (bool, err
 // administers reports whether a token may do what only administrators may, and
 // so sees everything there is.
 func (g *gitlab) administers(ctx context.Context, k gitlabKey) (bool, error) {
-	yes, err := g.api.found(ctx, k.token, "/application/statistics")
-	if missing := (*Missing)(nil); errors.Is(err, ErrRefused) || errors.As(err, &missing) {
+	err := g.get(ctx, k, "/application/statistics", nil, &struct{}{})
+	missing := (*Missing)(nil)
+	if errors.Is(err, ErrNoCredential) || errors.As(err, &missing) {
 		return false, nil
 	}
-	return yes, k.blame(err)
+	return err == nil, err
+}
+
+// unseen says what it means when there was no answer: that something is not there
+// is for those to say who see everything.
+func (g *gitlab) unseen(ctx context.Context, k gitlabKey, err, absent error) error {
+	if !k.service || !errors.Is(err, ErrNotFound) {
+		return k.blame(err)
+	}
+	all, err := g.administers(ctx, k)
+	switch {
+	case err != nil:
+		return err
+	case all:
+		return absent
+	}
+	return ErrNoCredential
 }
 
 // Repository finds a project by its path.
@@ -144,8 +161,8 @@ func (g *gitlab) Repository(ctx context.Context, as Asker, owner, name string) (
 	}
 	path := strings.ReplaceAll(owner, ":", "/") + "/" + name
 	var p gitlabProject
-	if err := g.get(ctx, k, "/projects/"+segment(path), nil, &p); err != nil {
-		return Repository{}, err
+	if _, err := g.api.get(ctx, k.token, "/projects/"+segment(path), nil, &p); err != nil {
+		return Repository{}, g.unseen(ctx, k, err, ErrNotFound)
 	}
 	return g.repository(ctx, k, p, nil)
 }
@@ -186,28 +203,22 @@ func orElse(err, other error) error {
 	return other
 }
 
-// projectOf is a project as the asker sees it. That it is gone can only be said
-// by those who see everything.
-func (g *gitlab) projectOf(ctx context.Context, as Asker, repo Repository) (gitlabKey, gitlabProject, error) {
-	k, err := g.key(as)
-	if err != nil {
-		return k, gitlabProject{}, err
+// projectOf is a project as the asker sees it.
+func (g *gitlab) projectOf(ctx context.Context, as Asker, repo Repository) (k gitlabKey, p gitlabProject, err error) {
+	if k, err = g.key(as); err != nil {
+		return k, p, err
 	}
 	at, err := gitlabAt("projects", repo.ID)
 	if err != nil {
-		return k, gitlabProject{}, err
+		return k, p, err
 	}
-	var p gitlabProject
-	_, err = g.api.get(ctx, k.token, at, nil, &p)
-	if k.service && errors.Is(err, ErrNotFound) {
-		if all, askErr := g.administers(ctx, k); askErr != nil || all {
-			return k, p, orElse(askErr, ErrGone)
-		}
+	if _, err = g.api.get(ctx, k.token, at, nil, &p); err != nil {
+		return k, p, g.unseen(ctx, k, err, ErrGone)
 	}
-	if err == nil && gitlabID(p.ID) != repo.ID {
-		err = errGitLabAnswer
+	if gitlabID(p.ID) != repo.ID {
+		return k, p, errGitLabAnswer
 	}
-	return k, p, k.blame(err)
+	return k, p, nil
 }
 
 // repository is a project in our words. Tops remembers the groups on top of one

@@ -270,15 +270,16 @@ func (g *GitLab) pat(rw http.ResponseWriter, r *http.Request) {
 
 const gitlabTime = "2006-01-02T15:04:05.000Z07:00"
 
+// day is the first one on which something is over: GitLab knows no hours.
 func day(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
-	return t.UTC().Format(time.DateOnly)
+	return t.Add(24*time.Hour - 1).UTC().Format(time.DateOnly)
 }
 
 // page answers with a page of a list and says in headers where it goes on.
-func page[T any](g *GitLab, rw http.ResponseWriter, r *http.Request, all []T) {
+func page[T any](g *GitLab, rw http.ResponseWriter, r *http.Request, all []T, describe func(T) map[string]any) {
 	asked, _ := strconv.Atoi(r.FormValue("per_page"))
 	n, _ := strconv.Atoi(r.FormValue("page"))
 	n, size := max(n, 1), g.PageSize(asked, 20, 100)
@@ -296,7 +297,11 @@ func page[T any](g *GitLab, rw http.ResponseWriter, r *http.Request, all []T) {
 	h.Set("X-Per-Page", strconv.Itoa(size))
 	h.Set("X-Total", strconv.Itoa(len(all)))
 	h.Set("X-Total-Pages", strconv.Itoa(last))
-	Answer(rw, http.StatusOK, some)
+	described := make([]map[string]any, 0, len(some))
+	for _, item := range some {
+		described = append(described, describe(item))
+	}
+	Answer(rw, http.StatusOK, described)
 }
 
 func absent(rw http.ResponseWriter, what string) {

@@ -89,7 +89,7 @@ func (g *GitLab) group(rw http.ResponseWriter, r *http.Request, s session) {
 
 func (g *GitLab) listGroups(rw http.ResponseWriter, r *http.Request, s session) {
 	least, _ := strconv.Atoi(r.FormValue("min_access_level"))
-	all := []map[string]any{}
+	var all []int64
 	for _, group := range g.allGroups() {
 		if r.FormValue("top_level_only") == "true" && g.parent(group) != 0 {
 			continue
@@ -97,33 +97,27 @@ func (g *GitLab) listGroups(rw http.ResponseWriter, r *http.Request, s session) 
 		if least > 0 && g.groupLevel(group, s.user.ID).Level < least || !g.seesGroup(group, s.user) {
 			continue
 		}
-		all = append(all, g.describeGroup(group))
+		all = append(all, group)
 	}
-	page(g, rw, r, all)
+	page(g, rw, r, all, g.describeGroup)
 }
 
 func (g *GitLab) groupMember(rw http.ResponseWriter, r *http.Request, s session) {
-	group, ok := g.findGroup(r, s)
-	if !ok {
-		absent(rw, "Group")
-		return
+	if members, ok := g.inGroup(rw, r, s); ok {
+		g.answerMember(rw, r, members)
 	}
-	g.answerMember(rw, r, func(u User) map[string]any { return g.memberIn(group, u) })
-}
-
-func (g *GitLab) memberIn(group int64, u User) map[string]any {
-	m := g.groupLevel(group, u.ID)
-	if m.Level == 0 {
-		return nil
-	}
-	return g.member(u, m, "")
 }
 
 func (g *GitLab) groupMembers(rw http.ResponseWriter, r *http.Request, s session) {
+	if members, ok := g.inGroup(rw, r, s); ok {
+		g.listMembers(rw, r, members)
+	}
+}
+
+func (g *GitLab) inGroup(rw http.ResponseWriter, r *http.Request, s session) (membership, bool) {
 	group, ok := g.findGroup(r, s)
 	if !ok {
 		absent(rw, "Group")
-		return
 	}
-	g.listMembers(rw, r, func(u User) map[string]any { return g.memberIn(group, u) })
+	return func(user int64) (Membership, string) { return g.groupLevel(group, user), "" }, ok
 }

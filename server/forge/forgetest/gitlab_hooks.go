@@ -9,15 +9,13 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"coffer/server/forge"
 )
 
-// SigningToken is what GitLab would show the operator as a hook's signing token.
-func SigningToken() string {
-	sum := sha256.Sum256([]byte(random()))
-	return "whsec_" + base64.StdEncoding.EncodeToString(sum[:])
+// SigningToken is how GitLab writes a key that it signs deliveries with.
+func SigningToken(key string) string {
+	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(key))
 }
 
 // Hooks are the deliveries of system hooks and group hooks about a project, its
@@ -55,14 +53,10 @@ func (g *GitLab) SignedHooks(repo, org, user int64) []Hook {
 	return hooks
 }
 
-// standardSignature signs as https://www.standardwebhooks.com says. A secret that
-// is no signing token is no key of GitLab's.
-func standardSignature(secret string, h Hook) string {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil {
-		key = []byte(secret)
-	}
-	mac := hmac.New(sha256.New, key)
+// standardSignature signs as https://www.standardwebhooks.com says, with the key
+// itself for a secret.
+func standardSignature(key string, h Hook) string {
+	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(h.Header.Get("webhook-id") + "." + h.Header.Get("webhook-timestamp") + "."))
 	mac.Write(h.Body)
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))

@@ -195,22 +195,23 @@ func number(id int64) any {
 
 func (g *GitLab) listProjects(rw http.ResponseWriter, r *http.Request, s session) {
 	least, _ := strconv.Atoi(r.FormValue("min_access_level"))
-	all := []map[string]any{}
+	var all []Repo
 	for _, repo := range g.World.Repos() {
 		level := g.level(repo, s.user.ID).Level
 		if r.FormValue("membership") == "true" && level < Guest || least > 0 && level < least || !g.sees(repo, s.user) {
 			continue
 		}
-		if r.FormValue("simple") == "true" {
-			all = append(all, g.simply(repo))
-		} else {
-			all = append(all, g.describe(repo, s))
-		}
+		all = append(all, repo)
 	}
 	if r.FormValue("sort") != "asc" {
 		slices.Reverse(all)
 	}
-	page(g, rw, r, all)
+	page(g, rw, r, all, func(repo Repo) map[string]any {
+		if r.FormValue("simple") == "true" {
+			return g.simply(repo)
+		}
+		return g.describe(repo, s)
+	})
 }
 
 // member describes a user with a membership.
@@ -238,48 +239,51 @@ func (g *GitLab) custom(repo Repo, user int64, m Membership) string {
 }
 
 func (g *GitLab) projectMember(rw http.ResponseWriter, r *http.Request, s session) {
-	repo, _, ok := g.find(r, s)
-	if !ok {
-		absent(rw, "Project")
-		return
+	if members, ok := g.onProject(rw, r, s); ok {
+		g.answerMember(rw, r, members)
 	}
-	g.answerMember(rw, r, func(u User) map[string]any { return g.memberOn(repo, u) })
-}
-
-func (g *GitLab) memberOn(repo Repo, u User) map[string]any {
-	m := g.level(repo, u.ID)
-	if m.Level == 0 {
-		return nil
-	}
-	return g.member(u, m, g.custom(repo, u.ID, m))
-}
-
-func (g *GitLab) answerMember(rw http.ResponseWriter, r *http.Request, about func(User) map[string]any) {
-	id, _ := strconv.ParseInt(r.PathValue("user"), 10, 64)
-	if u, known := g.World.User(id); known {
-		if m := about(u); m != nil {
-			Answer(rw, http.StatusOK, m)
-			return
-		}
-	}
-	absent(rw, "")
 }
 
 func (g *GitLab) projectMembers(rw http.ResponseWriter, r *http.Request, s session) {
+	if members, ok := g.onProject(rw, r, s); ok {
+		g.listMembers(rw, r, members)
+	}
+}
+
+// membership is what a user is to something, with the name of their custom role.
+type membership func(user int64) (m Membership, custom string)
+
+func (g *GitLab) onProject(rw http.ResponseWriter, r *http.Request, s session) (membership, bool) {
 	repo, _, ok := g.find(r, s)
 	if !ok {
 		absent(rw, "Project")
-		return
 	}
-	g.listMembers(rw, r, func(u User) map[string]any { return g.memberOn(repo, u) })
+	return func(user int64) (Membership, string) {
+		m := g.level(repo, user)
+		return m, g.custom(repo, user, m)
+	}, ok
 }
 
-func (g *GitLab) listMembers(rw http.ResponseWriter, r *http.Request, about func(User) map[string]any) {
-	all := []map[string]any{}
+func (g *GitLab) answerMember(rw http.ResponseWriter, r *http.Request, of membership) {
+	id, _ := strconv.ParseInt(r.PathValue("user"), 10, 64)
+	u, known := g.World.User(id)
+	m, custom := of(id)
+	if !known || m.Level == 0 {
+		absent(rw, "")
+		return
+	}
+	Answer(rw, http.StatusOK, g.member(u, m, custom))
+}
+
+func (g *GitLab) listMembers(rw http.ResponseWriter, r *http.Request, of membership) {
+	var all []User
 	for _, u := range g.World.Users() {
-		if m := about(u); m != nil {
-			all = append(all, m)
+		if m, _ := of(u.ID); m.Level > 0 {
+			all = append(all, u)
 		}
 	}
-	page(g, rw, r, all)
+	page(g, rw, r, all, func(u User) map[string]any {
+		m, custom := of(u.ID)
+		return g.member(u, m, custom)
+	})
 }
