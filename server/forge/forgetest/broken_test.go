@@ -75,12 +75,12 @@ func mutants() map[string]mutant {
 		}},
 		"leaves goroutines behind": {func(c *plainClient) forge.Forge { return leaking{c} }, []string{"no goroutine stays behind"}},
 		"answers nobody in time":   {via(impatient), []string{"a slow answer is an answer"}},
-		"follows names instead of ids": {func(c *plainClient) forge.Forge { return byName{literal{c}} }, []string{
+		"follows names instead of ids": {func(c *plainClient) forge.Forge { return byName{exact{c}} }, []string{
 			"a deleted repository gives no role to its name's next", "a recycled name is another repository",
 			"a renamed repository is found by its id", "a repository of a renamed owner is found by its id",
 			"a transferred repository has its new owner",
 		}},
-		"knows no old names":     {func(c *plainClient) forge.Forge { return literal{c} }, []string{"an old name leads to the renamed repository"}},
+		"knows no old names":     {func(c *plainClient) forge.Forge { return exact{c} }, []string{"an old name leads to the renamed repository"}},
 		"wants fresh deliveries": {func(c *plainClient) forge.Forge { return fresh{c, time.Now()} }, []string{"an old delivery is refused where the host dates them"}},
 		"has an outage":          {func(c *plainClient) forge.Forge { return down{c} }, []string{"a host that is down is unavailable"}},
 	}

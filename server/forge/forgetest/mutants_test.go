@@ -277,9 +277,9 @@ func (f byName) RepositoryByID(ctx context.Context, as forge.Asker, repo forge.R
 	return f.Repository(ctx, as, repo.Owner, repo.Name)
 }
 
-type literal struct{ *plainClient }
+type exact struct{ *plainClient }
 
-func (c literal) Repository(ctx context.Context, as forge.Asker, owner, name string) (forge.Repository, error) {
+func (c exact) Repository(ctx context.Context, as forge.Asker, owner, name string) (forge.Repository, error) {
 	got, err := c.plainClient.Repository(ctx, as, owner, name)
 	if err == nil && !strings.EqualFold(got.FullName(), owner+"/"+name) {
 		return forge.Repository{}, forge.ErrNotFound
