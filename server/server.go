@@ -18,6 +18,7 @@ import (
 
 	"coffer/server/api"
 	"coffer/server/billing"
+	"coffer/server/forge"
 	"coffer/server/httpd"
 	"coffer/server/jobs"
 	"coffer/server/metrics"
@@ -128,7 +129,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
 		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
-		Stopping: s.stopping,
+		Stopping: s.stopping, Subgroups: s.c.Forge.Kind == forge.KindGitLab,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 	return nil
