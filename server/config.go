@@ -1,13 +1,17 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"time"
 
 	"coffer/server/billing"
+	"coffer/server/forge"
 	"coffer/server/httpd"
+	"coffer/server/warden"
 	"coffer/store/kv"
 )
 
@@ -21,11 +25,13 @@ type Config struct {
 
 	Store  StoreConfig
 	Unseal UnsealConfig
+	Forge  ForgeConfig
 	Audit  AuditConfig
 	Push   PushConfig
 	Plans  PlansConfig
 	Limits LimitsConfig
 
+	Session   SessionConfig
 	Retention RetentionConfig
 	Metrics   MetricsConfig
 	Log       LogConfig
@@ -33,6 +39,26 @@ type Config struct {
 
 	// TestOnlyNow is the clock of tests.
 	TestOnlyNow func() time.Time
+
+	// TestOnlyForge makes the code host in tests, whatever Forge says.
+	TestOnlyForge func(forge.Directory) forge.Forge
+}
+
+// publicURL is how clients reach the instance, without a trailing slash.
+func (c Config) publicURL() string {
+	return strings.TrimRight(cmp.Or(c.PublicURL, "http://"+c.Listen), "/")
+}
+
+// SessionConfig says how long somebody stays signed in: TTL at most and by
+// default 30 days.
+type SessionConfig struct{ TTL time.Duration }
+
+// check holds TTL against its bounds.
+func (c SessionConfig) check() error {
+	if c.TTL < 0 || c.TTL > warden.MaxSessionTTL || c.TTL > 0 && c.TTL < time.Minute {
+		return fmt.Errorf("session.ttl is %s; it is at least one minute and at most 30 days", c.TTL)
+	}
+	return nil
 }
 
 // StoreConfig bounds the data file.

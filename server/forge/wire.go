@@ -34,6 +34,7 @@ type wire struct {
 	slots  chan struct{}
 	agent  string
 	now    func() time.Time
+	header http.Header // of every question
 
 	// sign puts a token, which is never empty, where the host wants it.
 	sign func(h http.Header, token string)
@@ -54,6 +55,7 @@ type question struct {
 	form   url.Values    // body of a form
 	json   any           // body in JSON
 	nobody bool          // the answer's body is of no interest
+	oauth  bool          // a 400 or 401 says in its body why: it becomes a *statusError
 	only   int           // the one status that is a success; 0 is every 2xx
 }
 
@@ -94,10 +96,10 @@ func (w *wire) get(ctx context.Context, token, path string, query url.Values, ou
 	return w.ask(ctx, question{token: token, path: path, query: query}, out)
 }
 
-// found reports whether the host answers a GET at path with success: true, or
-// false for 404.
+// found reports whether the host answers a GET at path with 204: true, or false
+// for 404. Another success is none of the host's.
 func (w *wire) found(ctx context.Context, token, path string) (bool, error) {
-	_, err := w.ask(ctx, question{token: token, path: path, nobody: true}, nil)
+	_, err := w.ask(ctx, question{token: token, path: path, nobody: true, only: http.StatusNoContent}, nil)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -232,8 +234,10 @@ func (w *wire) request(ctx context.Context, q question, at *url.URL) (*http.Requ
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	for name, values := range q.header {
-		req.Header[name] = values
+	for _, header := range []http.Header{w.header, q.header} {
+		for name, values := range header {
+			req.Header[name] = values
+		}
 	}
 	switch {
 	case q.basic != nil:
@@ -270,6 +274,8 @@ func (w *wire) read(q question, status int, h http.Header, body []byte, out any)
 			return nil
 		}
 		return decode(h, body, out)
+	case q.oauth && (status == http.StatusBadRequest || status == http.StatusUnauthorized):
+		return &Unavailable{Err: &statusError{status, body}}
 	case status == http.StatusUnauthorized:
 		return ErrToken
 	case status == http.StatusNotFound, status == http.StatusGone:

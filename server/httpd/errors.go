@@ -67,10 +67,15 @@ func (x *exchange) fail(err error) {
 	if e.Code == api.Unauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	if wait := cmp.Or(e.RetryAfter, k.retry); wait > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
-	}
+	x.retryAfter(e)
 	x.write(k.status, x.problem(e))
+}
+
+// retryAfter says when to try again, where that may help.
+func (x *exchange) retryAfter(e *api.Error) {
+	if wait := cmp.Or(e.RetryAfter, kinds[e.Code].retry); wait > 0 {
+		x.w.Header().Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+	}
 }
 
 // public is what a client may see of err. Whatever is not ours stays inside,

@@ -1,9 +1,11 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 // value is open and lets in who brings a bearer token, for everything.
 type doorman struct {
 	state    string
+	forge    string
 	ready    error
 	identify error
 	refuse   error
@@ -31,6 +34,8 @@ func (d *doorman) State() string {
 	}
 	return d.state
 }
+
+func (d *doorman) ForgeKind() string { return cmp.Or(d.forge, "local") }
 
 func (d *doorman) Ready(context.Context) error { return d.ready }
 
@@ -63,7 +68,7 @@ func testFace(d *doorman, more ...route) http.Handler {
 		Limits:    noLimits,
 		Now:       func() time.Time { return testTime },
 	}, d, false)
-	return f.router(append(routes(), more...))
+	return f.router(slices.Concat(routes(), pages(), more))
 }
 
 const traceID = "0193a1b2-0000-7000-8000-000000000001"

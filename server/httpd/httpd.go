@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"coffer/server/access"
 	"coffer/server/api"
 	"coffer/server/warden"
+	"coffer/web"
 )
 
 // requestTime is how long a request may take.
@@ -38,6 +40,7 @@ type Config struct {
 	Limits         Limits         // of requests; the operator's face has none
 	Jobs           Jobs           // what runs by itself
 	Metrics        Metrics
+	Subgroups      bool         // owners of repositories may be GitLab's groups in groups
 	Version        string       // shown by health and status
 	Log            *slog.Logger // default: none
 	Now            func() time.Time
@@ -48,7 +51,9 @@ type Config struct {
 }
 
 // New is the face that clients see.
-func New(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, false).router(routes()) }
+func New(cfg Config) http.Handler {
+	return newFace(cfg, cfg.Warden, false).router(append(routes(), pages()...))
+}
 
 // NewOperator is the face for whoever runs the instance: everyone who reaches
 // it acts as the operator. It belongs on a socket that only they can open.
@@ -63,6 +68,7 @@ type Jobs interface {
 // gate is what of the warden stands before every operation.
 type gate interface {
 	State() string
+	ForgeKind() string
 	Ready(ctx context.Context) error
 	Identify(ctx context.Context, c warden.Credential) (warden.Caller, error)
 	Admit(ctx context.Context, who warden.Caller, a access.Action, repo string) error
@@ -77,6 +83,8 @@ type face struct {
 	limits   limits
 	patience time.Duration // requestTime, but for tests
 	describe func() description
+	pages    *web.Pages
+	origins  *http.CrossOriginProtection
 }
 
 func newFace(cfg Config, g gate, operator bool) *face {
@@ -91,11 +99,23 @@ func newFace(cfg Config, g gate, operator bool) *face {
 	f := &face{
 		Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime,
 		describe: sync.OnceValue(func() description { return describe(cfg.PublicURL) }),
+		pages:    web.New(basePath(cfg.PublicURL)),
+		origins:  newOrigins(cfg.PublicURL),
 	}
 	if !operator {
 		f.limits = newLimits(cfg.Limits, cfg.Now())
 	}
 	return f
+}
+
+// basePath is what stands before the paths of pages, where a proxy serves us
+// below a path of its own.
+func basePath(publicURL string) string {
+	u, err := url.Parse(publicURL)
+	if err != nil {
+		return ""
+	}
+	return u.Path
 }
 
 // releaseMode keeps gin from writing its banner. The mode is gin's global.
@@ -115,7 +135,7 @@ func (f *face) router(routes []route) *gin.Engine {
 	g.UseRawPath = true
 	g.UnescapePathValues = false
 
-	g.NoRoute(f.handle(route{bucket: exempt, run: func(*exchange) error { return errNoSuchAddress }}))
+	g.NoRoute(f.handle(route{bucket: exempt, run: noSuchAddress}))
 	g.NoMethod(f.handle(route{bucket: exempt, run: methodNotAllowed}))
 	for _, r := range routes {
 		h := f.handle(r)
@@ -125,6 +145,15 @@ func (f *face) router(routes []route) *gin.Engine {
 		}
 	}
 	return g
+}
+
+// noSuchAddress tells people with a page, and programs with an error.
+func noSuchAddress(x *exchange) error {
+	lost := func(*exchange) error { return errNoSuchAddress }
+	if path := x.r.URL.Path; x.wantsPage() && path != "/v1" && !strings.HasPrefix(path, "/v1/") {
+		return screen(lost)(x)
+	}
+	return lost(x)
 }
 
 func methodNotAllowed(x *exchange) error {

@@ -1,184 +1,155 @@
 package httpd
 
 import (
-	"bytes"
 	"fmt"
-	"html/template"
 	"net/http"
+	"net/url"
+	"path"
+	"strings"
 
 	"coffer/server/api"
+	"coffer/web"
 )
 
-// explanation is what the page of an error says: the cause, and what helps.
-type explanation struct {
-	Means string
-	Do    []string
+// pages are the routes that people see in a browser. They are no part of the
+// API: whatever happens, they answer with a page.
+func pages() []route {
+	return append(devicePages(), []route{
+		{method: get, path: web.StaticPath + ":name", bucket: exempt, run: asset},
+		{method: get, path: signInPath, bucket: inGeneral, run: screen(signInPage)},
+		{method: post, path: signInPath, bucket: inLogin, run: screen(signIn)},
+		{method: get, path: forgePath, bucket: inGeneral, run: screen(departForForge)},
+		{method: get, path: callbackPath, bucket: inLogin, run: screen(returnFromForge)},
+		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
+		{method: post, path: "/sessions/:id/end", bucket: inGeneral, run: screen(endSession)},
+	}...)
 }
 
-var explanations = map[api.Code]explanation{
-	api.BadRequest: {
-		"The server could not read the request, or it could be read in more than one way. It may be broken JSON, text that is not UTF-8, a name that comes twice, or a body that is missing.",
-		[]string{
-			"Read the error's detail: it says what is wrong and, for broken JSON, at which byte.",
-			"Send one JSON object in UTF-8, and name each member and each query parameter once.",
-		},
-	},
-	api.Unauthorized: {
-		"The request had no credential, or one that the server does not know, or no longer: it may be mistyped, expired or revoked.",
-		[]string{
-			"Sign in again, or take another API key.",
-			"In a program, send the token in the header \"Authorization: Bearer <token>\", and look for blanks or line breaks around it.",
-		},
-	},
-	api.Forbidden: {
-		"The server knows who is asking, but this is not allowed. The reason may be the scope of an API key, the role on the repository, the rights in the environment, a test key in a protected environment, or the address that the request came from.",
-		[]string{
-			"Read the error's detail: it names what is missing.",
-			"Use a key with that scope, or from an allowed address.",
-			"Ask an administrator of the repository for the role or the right.",
-		},
-	},
-	api.PlanLimit: {
-		"This would go beyond what the account's plan allows: so many private vaults, environments, secrets, or secrets in one push.",
-		[]string{
-			"Read the error's detail: it names the limit.",
-			"Remove what is not needed any more, or push in smaller parts.",
-			"The operator of the server decides which plan is the default. The error's upgradeUrl says where to read on.",
-		},
-	},
-	api.NotFound: {
-		"Nothing is at this address, or it is nothing that you may know about: without a role on a repository, its vault looks as if it did not exist.",
-		[]string{
-			"Check the spelling of the address, the repository, the environment and the key.",
-			"Check that you are signed in as the right user, and that this user has a role on the repository.",
-			"A repository may have no vault yet, and a deleted secret may be in the trash.",
-		},
-	},
-	api.MethodNotAllowed: {
-		"The address exists, but not for this HTTP method.",
-		[]string{
-			"Use one of the methods that the answer's Allow header names.",
-			"If a redirect or a proxy turned a POST into a GET, use the final address, with https, from the start.",
-		},
-	},
-	api.Conflict: {
-		"It exists already, or its present state does not allow this. Somebody may have been faster than you.",
-		[]string{
-			"Look at the present state, then decide whether the request is still needed.",
-			"After a push that was refused: pull, look at the keys that the error names, and push again.",
-		},
-	},
-	api.TooLarge: {
-		"The body of the request is larger than 1,048,576 bytes.",
-		[]string{
-			"Send fewer secrets at once: push them in parts with the mode merge.",
-			"Keep large files elsewhere, and only the key to them here.",
-		},
-	},
-	api.Invalid: {
-		"The request can be read, but some of its fields break a rule.",
-		[]string{
-			"The error's list \"errors\" names each of these fields and its rule.",
-			"Correct them and send the request again. Nothing was written.",
-		},
-	},
-	api.RateLimited: {
-		"Too many requests came in a short time.",
-		[]string{
-			"Wait as many seconds as the Retry-After header says, then try again.",
-			"If it happens often, ask for many secrets at once with a pull instead of one by one.",
-			"The headers X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset show how much is left. The operator of the server can change the limits.",
-		},
-	},
-	api.Internal: {
-		"Something went wrong on the server. It is not the fault of your request.",
-		[]string{
-			"Try again in a moment.",
-			"If it stays, tell the operator the error's traceId: the server's log has a line with it.",
-		},
-	},
-	api.ProviderFailed: {
-		"Another service that the request needs, such as a hosting provider, failed or did not answer.",
-		[]string{
-			"Try again later.",
-			"Look at that provider's own status page, and check that the connection to it still works.",
-		},
-	},
-	api.Sealed: {
-		"The vault is locked, or was never set up: the server does not have its master key, so it cannot read any secret. This is usual after a restart that could not find the key.",
-		[]string{
-			"If you are the operator, open it with \"coffer unseal\", or set a new server up with \"coffer init\".",
-			"Otherwise tell the operator, and try again later.",
-		},
-	},
-	api.Unavailable: {
-		"The server cannot answer now. Most often the code host cannot be reached, so that roles cannot be checked; then nobody gets in on an old answer.",
-		[]string{
-			"Try again after as many seconds as the Retry-After header says.",
-			"If it stays, look at the code host's status page, and tell the operator.",
-		},
-	},
-	api.Timeout: {
-		"The request took longer than 30 seconds and was stopped. Nothing was written.",
-		[]string{
-			"Try again. If it happens often, send less at once.",
-			"On a slow line, check the connection; if it stays, tell the operator.",
-		},
-	},
-}
+// pagePolicy lets a page have our own stylesheet, icon and forms, and nothing
+// else. A form whose answer leads to another server is none of ours: Chromium
+// holds form-action against redirects, too.
+const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-var errorTemplate = template.Must(template.New("error").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{{.Title}} · coffer</title>
-</head>
-<body>
-<main>
-<h1>{{.Title}}</h1>
-<p>Error <code>{{.Slug}}</code>, HTTP status {{.Status}}.</p>
-<h2>What it means</h2>
-<p>{{.Means}}</p>
-<h2>What to do</h2>
-<ul>
-{{range .Do}}<li>{{.}}</li>
-{{end}}</ul>
-</main>
-</body>
-</html>
-`))
+var sameOrigin = []string{"same-origin"}
 
-const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-// errorPage explains one kind of error to people: the type of an error is the
-// address of its page.
-func errorPage(x *exchange) error {
-	code := api.Code(x.c.Param("slug"))
-	k, ok := kinds[code]
-	if !ok {
-		return api.Errorf(api.NotFound, "There is no error of this name.")
+// screen is the operation of a page. What goes wrong becomes a page as well; who
+// has to sign in first is led there, and back afterwards.
+//
+// Pages tell their own origin where a request came from, unlike the API, which
+// tells nobody: with no-referrer, browsers send a form without its origin, and
+// over plain HTTP the origin is all that tells our forms from others'.
+func screen(run operation) operation {
+	return func(x *exchange) error {
+		x.w.Header()["Referrer-Policy"] = sameOrigin
+		if err := run(x); err != nil {
+			x.failPage(err)
+		}
+		return nil
 	}
-	var page bytes.Buffer
-	err := errorTemplate.Execute(&page, struct {
-		Title  string
-		Slug   api.Code
-		Status int
-		explanation
-	}{k.title, code, k.status, explanations[code]})
-	if err != nil {
-		return fmt.Errorf("error page %s: %w", code, err)
+}
+
+// show answers with a page.
+func (x *exchange) show(status int, p web.Page) error {
+	buf := takeBuffer()
+	defer releaseBuffer(buf)
+	if err := x.pages.Render(buf, p); err != nil {
+		return err
 	}
 	h := x.w.Header()
 	h.Set("Content-Security-Policy", pagePolicy)
 	h["Content-Type"] = htmlType
-	x.write(http.StatusOK, page.Bytes())
+	x.write(status, buf.Bytes())
 	return nil
 }
 
-// root says what answers here.
+// failPage answers with a page that says what went wrong and what to do.
+func (x *exchange) failPage(err error) {
+	e := x.public(err)
+	k := kinds[e.Code]
+	if e.Code == api.Unauthorized {
+		x.dropSession()
+		x.leadTo(signInPath + "?return=" + url.QueryEscape(x.here()))
+		return
+	}
+	x.retryAfter(e)
+	m := web.Message{Heading: k.title, Text: e.Message, Next: []web.Link{{Text: "Home", Path: "/"}}, Trace: x.id}
+	if e.Code == api.Internal || m.Text == "" {
+		m.Text = explanations[e.Code].Means
+	}
+	if err := x.show(k.status, m); err != nil {
+		x.fail(err)
+	}
+}
+
+// leadTo sends the browser to another of our pages. It asks for that with GET,
+// whatever method led here.
+func (x *exchange) leadTo(page string) {
+	x.w.Header().Set("Location", x.pages.Path(page))
+	x.write(http.StatusSeeOther, nil)
+}
+
+// here is the page that was asked for, to come back to; a form's answer cannot
+// be asked for again.
+func (x *exchange) here() string {
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		return "/"
+	}
+	return x.r.URL.RequestURI()
+}
+
+// maxReturn keeps a ticket with a way back in it small enough for a cookie.
+const maxReturn = 1024
+
+// ownPage is the page of ours that text names, and "/" for everything that
+// could lead elsewhere: browsers take backslashes for slashes, leave out tabs
+// and line breaks, and understand //host as another server.
+func ownPage(text string) string {
+	const home = "/"
+	if len(text) > maxReturn || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") {
+		return home
+	}
+	for _, c := range []byte(text) {
+		if c <= ' ' || c == '\\' || c >= 0x7f {
+			return home
+		}
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || path.Clean(u.Path) != u.Path || strings.ContainsAny(u.Path, "\\") {
+		return home
+	}
+	if u.Path == signInPath || strings.HasPrefix(u.Path, signInPath+"/") {
+		return home
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u.RequestURI()
+}
+
+// asset is a file that pages refer to, by a name that changes with its content.
+func asset(x *exchange) error {
+	a, ok := x.pages.Asset(x.c.Param("name"))
+	if !ok {
+		return errNoSuchAddress
+	}
+	h := x.w.Header()
+	h["Cache-Control"] = keptForEver
+	h.Set("Content-Type", a.Type)
+	x.write(http.StatusOK, a.Content)
+	return nil
+}
+
+var keptForEver = []string{"public, max-age=31536000, immutable"}
+
+// wantsPage reports whether a browser asks, which shows pages, rather than a
+// program, which reads.
+func (x *exchange) wantsPage() bool {
+	return !x.operator && strings.Contains(strings.Join(x.r.Header["Accept"], ","), "text/html")
+}
+
+// root says what answers here: to a browser with its home page.
 func root(x *exchange) error {
+	if x.wantsPage() {
+		return screen(home)(x)
+	}
 	if err := x.limit(); err != nil {
 		return err
 	}

@@ -46,6 +46,13 @@ type Config struct {
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
 
+	// ForgeURL is where that host is, always in the same spelling; "" for the
+	// built-in one. ForgeMovedFrom is where it was before, if it moved.
+	ForgeURL, ForgeMovedFrom string
+
+	// ForgeCredential is by whose rights that host is asked: one of api's.
+	ForgeCredential string
+
 	// RoleTTL is for how long a role counts that the code host named; 0, and
 	// more than a minute, mean a minute.
 	RoleTTL time.Duration
@@ -66,6 +73,7 @@ type Config struct {
 	Plan       billing.Plan  // of everybody while billing is off
 	UpgradeURL string        // where a higher plan is had
 
+	SessionTTL       time.Duration // of every sign-in; 0 means MaxSessionTTL
 	TrashRetention   time.Duration
 	VersionRetention billing.Retention // of replaced values
 	AuditRetention   billing.Retention
@@ -85,25 +93,29 @@ type Config struct {
 
 // Warden is the door. Its methods may be called by many goroutines at once.
 type Warden struct {
-	c        Config
-	store    *store.Store
-	forge    forge.Forge
-	now      func() time.Time
-	log      *slog.Logger
-	keys     atomic.Pointer[keyring] // nil while sealed
-	roles    *roleCache
-	bearers  *bearers
-	uses     *keyUses
-	asked    singleflight.Group // roles, of the code host
-	renewals singleflight.Group // of grants, by user
-	batch    *batch
-	notary   *notary
-	pump     *pump // nil when nothing is streamed
-	ready    readiness
-	sealing  sync.Mutex // one initialisation, unsealing or sealing at a time
-	start    startState
-	closing  context.CancelFunc
-	workers  sync.WaitGroup
+	c         Config
+	store     *store.Store
+	forge     forge.Forge
+	now       func() time.Time
+	log       *slog.Logger
+	keys      atomic.Pointer[keyring] // nil while sealed
+	roles     *roleCache
+	bearers   *bearers
+	doing     sync.Mutex    // of events
+	events    chan struct{} // webhooks left something to do
+	confirmed confirmed
+	uses      *keyUses
+	passwords *passwords
+	asked     singleflight.Group // roles, of the code host
+	renewals  singleflight.Group // of grants, by user
+	batch     *batch
+	notary    *notary
+	pump      *pump // nil when nothing is streamed
+	ready     readiness
+	sealing   sync.Mutex // one initialisation, unsealing or sealing at a time
+	start     startState
+	closing   context.CancelFunc
+	workers   sync.WaitGroup
 }
 
 // New makes a sealed Warden. Close it before its store.
@@ -117,6 +129,9 @@ func New(c Config) *Warden {
 	if c.Plans == nil {
 		c.Plans = billing.Plans()
 	}
+	if c.SessionTTL == 0 {
+		c.SessionTTL = MaxSessionTTL
+	}
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour
 	}
@@ -127,7 +142,9 @@ func New(c Config) *Warden {
 	w.forge = c.Forge(directory{w})
 	w.roles = newRoleCache(c.Now, c.RoleTTL)
 	w.bearers = newBearers(c.Now)
+	w.events = make(chan struct{}, 1)
 	w.uses = newKeyUses()
+	w.passwords = newPasswords(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)
@@ -139,6 +156,7 @@ func New(c Config) *Warden {
 		w.workers.Go(func() { w.pump.run(ctx) })
 	}
 	w.workers.Go(func() { w.flushUses(ctx) })
+	w.workers.Go(func() { w.runEvents(ctx) })
 	return w
 }
 
@@ -160,6 +178,9 @@ func (w *Warden) Close() error {
 	}
 	return nil
 }
+
+// ForgeKind is the kind of code host that the instance is bound to.
+func (w *Warden) ForgeKind() string { return w.forge.Kind() }
 
 // State is what the instance can do at the moment: one of api's states.
 func (w *Warden) State() string {

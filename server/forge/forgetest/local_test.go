@@ -126,15 +126,6 @@ func (d directory) OrgsOf(user uint64) (all []uint64, err error) {
 	return all, nil
 }
 
-// The clients below each break one rule.
-
-// byName follows names instead of ids.
-type byName struct{ forge.Forge }
-
-func (f byName) RepositoryByID(ctx context.Context, as forge.Asker, repo forge.Repository) (forge.Repository, error) {
-	return f.Repository(ctx, as, repo.Owner, repo.Name)
-}
-
 // welcoming takes reading what is public for a role.
 type welcoming struct{ forge.Forge }
 

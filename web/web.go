@@ -1,0 +1,235 @@
+// Package web holds the pages that people see in a browser: templates, one
+// stylesheet, and a struct for each page that says what it shows.
+//
+// It knows no HTTP, no rules and nothing of ours; httpd fills the structs and
+// sends what comes out. Its one invariant: whatever a struct holds is escaped
+// for the place where it lands, because nothing here is ever marked as safe.
+//
+// Pages need no script and nothing from elsewhere. A page is a template of its
+// own in templates/ that defines "main", inside the frame of layout.html.
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed templates/*.html static/*
+var files embed.FS
+
+// StaticPath is where assets are, below the base.
+const StaticPath = "/static/"
+
+// Page is what one page shows.
+type Page interface {
+	file() string // of its template
+	Title() string
+}
+
+// Frame is what stands around every page.
+type Frame struct {
+	User string // who is signed in, or ""
+}
+
+// SignIn asks who somebody is.
+type SignIn struct {
+	Frame
+	Forge    string // name of the code host to sign in with; "" asks for a password
+	Return   string // where to go afterwards, or ""
+	Username string // what was typed in before
+	Problem  string // why it did not work, or ""
+}
+
+// Home is the first page of somebody who is signed in.
+type Home struct {
+	Frame
+	Forge    string // name of the code host, or "" for the built-in one
+	Server   string // address for the command line
+	Sessions []Session
+}
+
+// Session is one sign-in of whom a [Home] is for.
+type Session struct {
+	ID                 string
+	Where, With        string // address and program, "" when not known
+	Created, Used, End time.Time
+	Current            bool
+}
+
+// Device asks for the code that a program shows.
+type Device struct {
+	Frame
+	Code    string // filled in already, or ""
+	Problem string // what was wrong with the code before, or ""
+}
+
+// Confirm shows what the code of a program would sign in, and asks whether it
+// shall.
+type Confirm struct {
+	Frame
+	Code               string
+	Repository         string // what the program says it is for, or ""
+	Where, With        string // address, and what the program calls itself; "" when not known
+	Requested, Expires time.Time
+	Now                time.Time
+	Confirm            string // token to decide with
+	Install            string // where the code host's application is installed, if that may be needed, or ""
+}
+
+// Message says something, most often what went wrong, and what to do next.
+type Message struct {
+	Frame
+	Heading string
+	Text    string
+	Next    []Link
+	Trace   string // the request's id, for whoever is asked for help; or ""
+}
+
+// Link leads to another page of ours.
+type Link struct{ Text, Path string }
+
+// Explanation is the page of one kind of error.
+type Explanation struct {
+	Frame
+	Heading string
+	Slug    string
+	Status  int
+	Means   string
+	Do      []string
+}
+
+func (SignIn) file() string      { return "signin.html" }
+func (Home) file() string        { return "home.html" }
+func (Device) file() string      { return "device.html" }
+func (Confirm) file() string     { return "confirm.html" }
+func (Message) file() string     { return "message.html" }
+func (Explanation) file() string { return "errors.html" }
+
+// Title is the page's title.
+func (SignIn) Title() string { return "Sign in" }
+
+// Title is the page's title.
+func (Home) Title() string { return "Home" }
+
+// Title is the page's title.
+func (Device) Title() string { return "Sign a program in" }
+
+// Title is the page's title.
+func (Confirm) Title() string { return "Is this you?" }
+
+// Title is the page's title.
+func (m Message) Title() string { return m.Heading }
+
+// Title is the page's title.
+func (e Explanation) Title() string { return e.Heading }
+
+// Asset is a file that pages refer to. Its address changes when it does, so it
+// may be kept for ever.
+type Asset struct {
+	Type    string // of the content, as HTTP names it
+	Content []byte
+}
+
+// Pages renders pages whose links begin with a base path.
+type Pages struct {
+	base      string
+	templates map[string]*template.Template
+	assets    map[string]Asset  // by the last part of their address
+	addresses map[string]string // of assets, by their own name
+}
+
+// New reads all templates and assets. A mistake in one is a panic: they are
+// built in, so nobody but us could mend it.
+func New(base string) *Pages {
+	p := &Pages{
+		base: strings.TrimRight(base, "/"), templates: make(map[string]*template.Template),
+		assets: make(map[string]Asset), addresses: make(map[string]string),
+	}
+	p.readAssets()
+	layout := template.Must(template.New("layout.html").
+		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "moment": moment, "ago": ago}).
+		Option("missingkey=error").
+		ParseFS(files, "templates/layout.html"))
+	for _, page := range []Page{SignIn{}, Home{}, Device{}, Confirm{}, Message{}, Explanation{}} {
+		own := template.Must(layout.Clone())
+		p.templates[page.file()] = template.Must(own.ParseFS(files, "templates/"+page.file()))
+	}
+	return p
+}
+
+// types are the content types of assets.
+var types = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+func (p *Pages) readAssets() {
+	all, err := fs.ReadDir(files, "static")
+	if err != nil {
+		panic("web: internal error: " + err.Error())
+	}
+	for _, f := range all {
+		content, err := fs.ReadFile(files, "static/"+f.Name())
+		ext := path.Ext(f.Name())
+		if err != nil || types[ext] == "" {
+			panic(fmt.Sprintf("web: internal error: static/%s: no type for %q, or %v", f.Name(), ext, err))
+		}
+		sum := sha256.Sum256(content)
+		hashed := strings.TrimSuffix(f.Name(), ext) + "." + hex.EncodeToString(sum[:8]) + ext
+		p.assets[hashed] = Asset{types[ext], content}
+		p.addresses[f.Name()] = p.Path(StaticPath + hashed)
+	}
+}
+
+// Path is the path of a page as a browser has to ask for it.
+func (p *Pages) Path(page string) string { return p.base + page }
+
+// address is where a browser finds an asset.
+func (p *Pages) address(name string) (string, error) {
+	at, ok := p.addresses[name]
+	if !ok {
+		return "", fmt.Errorf("there is no asset %q", name)
+	}
+	return at, nil
+}
+
+// Asset is the asset with this hashed name.
+func (p *Pages) Asset(hashed string) (Asset, bool) {
+	a, ok := p.assets[hashed]
+	return a, ok
+}
+
+// Render writes a page. What it wrote before an error is of no use, so to should
+// be a buffer.
+func (p *Pages) Render(to io.Writer, page Page) error {
+	if err := p.templates[page.file()].Execute(to, page); err != nil {
+		return fmt.Errorf("render %s: %w", page.file(), err)
+	}
+	return nil
+}
+
+// day is an instant as people read it.
+func day(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+// moment is an instant of today as people compare it with a clock.
+func moment(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
+
+// ago is how long before now something was.
+func ago(now, then time.Time) string {
+	switch minutes := int(now.Sub(then).Minutes()); {
+	case minutes < 1:
+		return "less than a minute ago"
+	case minutes == 1:
+		return "a minute ago"
+	default:
+		return fmt.Sprintf("%d minutes ago", minutes)
+	}
+}
