@@ -58,19 +58,26 @@ func NewToken(n int) (string, error) {
 	if n < 1 {
 		return "", fmt.Errorf("a token of %d characters", n)
 	}
+	return draw(base62, n), nil
+}
+
+// draw returns n random characters of an alphabet of at most 256, each as likely
+// as any other.
+func draw(alphabet string, n int) string {
+	// Bytes beyond the largest multiple of the alphabet's length are drawn anew:
+	// taking their rest as well would make the first characters likelier.
+	fair := 256 - 256%len(alphabet)
 	out := make([]byte, 0, n)
 	buf := make([]byte, n+n/4+8)
 	for {
 		_, _ = rand.Read(buf)
 		for _, b := range buf {
-			// 248 is the largest multiple of 62 in a byte. Taking the rest by
-			// modulo as well would make the first eight characters likelier.
-			if b >= 248 {
+			if int(b) >= fair {
 				continue
 			}
-			out = append(out, base62[b%62])
+			out = append(out, alphabet[int(b)%len(alphabet)])
 			if len(out) == n {
-				return string(out), nil
+				return string(out)
 			}
 		}
 	}

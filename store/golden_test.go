@@ -66,13 +66,17 @@ func writeSamples(tx Tx) error {
 	for _, write := range []func() error{
 		func() error {
 			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", RootKey: []byte("r"), SystemKey: []byte("s"),
-				AuditChain: []byte("c"), AuditNotary: []byte("n")})
+				AuditChain: []byte("c"), AuditNotary: []byte("n"), ForgeKind: "gitea", ForgeURL: "https://git.example"})
 		},
 		func() error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
 		},
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
+		},
+		func() error { return tx.TakeDelivery(Delivery{ID: []byte("d"), At: 5}) },
+		func() error {
+			return tx.AddEvent(Event{At: 5, Topic: "roles", Name: "member", Repo: "1", Org: "2", User: "3", Login: "Acme", Tries: 1, Next: 6})
 		},
 		func() error { return tx.PutOrgMember(OrgMember{Org: id(9), User: id(3), Role: "owner", Joined: 5}) },
 		func() error {
@@ -115,6 +119,11 @@ func writeSamples(tx Tx) error {
 		func() error { return tx.AddLocalRepo(&repo) },
 		func() error { return tx.SetLocalMember(org.ID, user.ID, "owner") },
 		func() error { return tx.SetLocalRole(repo.ID, user.ID, "write") },
+		func() error {
+			return tx.AddDevice(Device{Code: [32]byte{2}, UserCode: [32]byte{3}, Repository: "Ann/Repo1", OwnerID: 1, RepoID: 1 << 63,
+				IP: "127.0.0.1", UserAgent: "coffer/1", Requested: 5, Expires: 6, State: DeviceApproved, DecidedBy: id(3), DecidedIn: id(6), Decided: 5,
+				Confirm: [32]byte{4}, ConfirmIn: id(6), Session: id(7), Login: "Ann", Consumed: 6})
+		},
 	} {
 		if err := write(); err != nil {
 			return err
@@ -151,6 +160,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		_, _ = checkpoints.decode(b)
 		_, _ = apiKeys.decode(b)
+		_, _ = devices.decode(b)
 		_, _ = instances.decode(b)
 	})
 }

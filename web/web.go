@@ -64,6 +64,26 @@ type Session struct {
 	Current            bool
 }
 
+// Device asks for the code that a program shows.
+type Device struct {
+	Frame
+	Code    string // filled in already, or ""
+	Problem string // what was wrong with the code before, or ""
+}
+
+// Confirm shows what the code of a program would sign in, and asks whether it
+// shall.
+type Confirm struct {
+	Frame
+	Code               string
+	Repository         string // what the program says it is for, or ""
+	Where, With        string // address, and what the program calls itself; "" when not known
+	Requested, Expires time.Time
+	Now                time.Time
+	Confirm            string // token to decide with
+	Install            string // where the code host's application is installed, if that may be needed, or ""
+}
+
 // Message says something, most often what went wrong, and what to do next.
 type Message struct {
 	Frame
@@ -88,6 +108,8 @@ type Explanation struct {
 
 func (SignIn) file() string      { return "signin.html" }
 func (Home) file() string        { return "home.html" }
+func (Device) file() string      { return "device.html" }
+func (Confirm) file() string     { return "confirm.html" }
 func (Message) file() string     { return "message.html" }
 func (Explanation) file() string { return "errors.html" }
 
@@ -96,6 +118,12 @@ func (SignIn) Title() string { return "Sign in" }
 
 // Title is the page's title.
 func (Home) Title() string { return "Home" }
+
+// Title is the page's title.
+func (Device) Title() string { return "Sign a program in" }
+
+// Title is the page's title.
+func (Confirm) Title() string { return "Is this you?" }
 
 // Title is the page's title.
 func (m Message) Title() string { return m.Heading }
@@ -127,10 +155,10 @@ func New(base string) *Pages {
 	}
 	p.readAssets()
 	layout := template.Must(template.New("layout.html").
-		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day}).
+		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "moment": moment, "ago": ago}).
 		Option("missingkey=error").
 		ParseFS(files, "templates/layout.html"))
-	for _, page := range []Page{SignIn{}, Home{}, Message{}, Explanation{}} {
+	for _, page := range []Page{SignIn{}, Home{}, Device{}, Confirm{}, Message{}, Explanation{}} {
 		own := template.Must(layout.Clone())
 		p.templates[page.file()] = template.Must(own.ParseFS(files, "templates/"+page.file()))
 	}
@@ -190,3 +218,18 @@ func (p *Pages) Render(to io.Writer, page Page) error {
 
 // day is an instant as people read it.
 func day(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+// moment is an instant of today as people compare it with a clock.
+func moment(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
+
+// ago is how long before now something was.
+func ago(now, then time.Time) string {
+	switch minutes := int(now.Sub(then).Minutes()); {
+	case minutes < 1:
+		return "less than a minute ago"
+	case minutes == 1:
+		return "a minute ago"
+	default:
+		return fmt.Sprintf("%d minutes ago", minutes)
+	}
+}

@@ -11,6 +11,9 @@ import (
 
 var someDay = time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 
+// installPage is at the code host: the one address that is not ours.
+const installPage = "https://github.example/apps/coffer/installations/new"
+
 // samples are one page of each kind, and of each shape it can take.
 var samples = map[string]Page{
 	"password": SignIn{Return: "/device?user_code=A", Username: "ann", Problem: "No."},
@@ -20,8 +23,13 @@ var samples = map[string]Page{
 		{ID: "1", Where: "203.0.113.7", With: "Mozilla/5.0", Created: someDay, Used: someDay, End: someDay, Current: true},
 		{ID: "2", Created: someDay, End: someDay},
 	}},
-	"message":     Message{Heading: "Gone", Text: "It is gone.", Next: []Link{{"Home", "/"}}, Trace: "t"},
-	"explanation": Explanation{Heading: "Sealed", Slug: "sealed", Status: 503, Means: "Locked.", Do: []string{"Wait.", "Ask."}},
+	"device":    Device{Frame: Frame{User: "ann"}, Code: "BCDFG-HJK23", Problem: "No."},
+	"no device": Device{Frame: Frame{User: "ann"}},
+	"confirm": Confirm{Frame: Frame{User: "ann"}, Code: "BCDFG-HJK23", Repository: "acme/api", Where: "203.0.113.7", With: "tool/1",
+		Requested: someDay, Expires: someDay, Now: someDay, Confirm: "token", Install: installPage},
+	"confirm little": Confirm{Frame: Frame{User: "ann"}, Code: "BCDFG-HJK23", Requested: someDay, Expires: someDay, Confirm: "token"},
+	"message":        Message{Heading: "Gone", Text: "It is gone.", Next: []Link{{"Home", "/"}}, Trace: "t"},
+	"explanation":    Explanation{Heading: "Sealed", Slug: "sealed", Status: 503, Means: "Locked.", Do: []string{"Wait.", "Ask."}},
 }
 
 func rendered(t *testing.T, base string, page Page) string {
@@ -89,6 +97,8 @@ func TestWhatPagesShowIsEscaped(t *testing.T) {
 		"name":            Home{Frame: Frame{User: evil}, Forge: evil, Server: evil},
 		"session":         Home{Sessions: []Session{{ID: evil, Where: evil, With: evil}}},
 		"current session": Home{Sessions: []Session{{ID: evil, Where: evil, With: evil, Current: true}}},
+		"code":            Device{Code: evil, Problem: evil},
+		"program":         Confirm{Code: evil, Repository: evil, Where: evil, With: evil, Confirm: evil, Install: evil},
 		"message":         Message{Heading: evil, Text: evil, Next: []Link{{evil, evil}}, Trace: evil},
 		"explanation":     Explanation{Heading: evil, Slug: evil, Means: evil, Do: []string{evil}},
 	} {
@@ -113,6 +123,9 @@ func TestAddressesBeginWithTheBase(t *testing.T) {
 		for name, page := range samples {
 			text := rendered(t, base, page)
 			for _, m := range regexp.MustCompile(`(?:href|action)="([^"#][^"]*)"`).FindAllStringSubmatch(text, -1) {
+				if m[1] == installPage {
+					continue
+				}
 				if !strings.HasPrefix(m[1], strings.TrimRight(base, "/")+"/") || strings.Contains(m[1], "//") {
 					t.Errorf("%s at %q leads to %s", name, base, m[1])
 				}
@@ -153,6 +166,17 @@ func TestTheStylesheetStandsAlone(t *testing.T) {
 	for _, part := range []string{":focus-visible", "prefers-color-scheme: dark", "forced-colors", "prefers-reduced-motion"} {
 		if !bytes.Contains(css, []byte(part)) {
 			t.Errorf("it lacks %s", part)
+		}
+	}
+}
+
+func TestPeopleReadHowLongAgoItWas(t *testing.T) {
+	for since, want := range map[time.Duration]string{
+		-time.Minute: "less than a minute ago", 59 * time.Second: "less than a minute ago", time.Minute: "a minute ago",
+		2*time.Minute - 1: "a minute ago", 14*time.Minute + 59*time.Second: "14 minutes ago",
+	} {
+		if got := ago(someDay.Add(since), someDay); got != want {
+			t.Errorf("%s: %s", since, got)
 		}
 	}
 }

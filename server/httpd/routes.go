@@ -91,6 +91,10 @@ func routes() []route {
 		{remove, "/v1/auth/sessions/:id", access.SessionRevoke, inGeneral, nothing((*door).EndSession)},
 		{post, "/v1/auth/token/validate", access.TokenValidate, inGeneral, answer((*door).ValidateToken)},
 
+		{post, "/v1/auth/device/verify", access.DeviceVerify, inVerify, answer((*door).VerifyDevice)},
+		{post, "/v1/auth/device/approve", access.DeviceApprove, inGeneral, answer((*door).ApproveDevice)},
+		{post, "/v1/auth/device/deny", access.DeviceDeny, inGeneral, answer((*door).DenyDevice)},
+
 		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
 		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
 		{post, "/v1/operator/orgs", access.LocalOrgAdd, inGeneral, answer((*door).AddLocalOrg)},
@@ -101,6 +105,7 @@ func routes() []route {
 		{post, "/v1/operator/tokens", access.TokenIssue, inGeneral, answer((*door).IssueToken)},
 		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
 		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
+		{post, "/v1/operator/forge/check", access.ForgeCheck, inGeneral, answer((*door).CheckForge)},
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}
@@ -117,6 +122,12 @@ var open = []route{
 	{method: get, path: "/errors/:slug", bucket: exempt, run: errorPage},
 	{method: get, path: "/v1/health", bucket: exempt, run: apiHealth},
 	{method: get, path: openAPIPath, bucket: exempt, run: openAPI},
+	{method: post, path: "/v1/github/webhook", bucket: exempt, run: webhook("github")},
+	{method: post, path: "/v1/webhooks/github", bucket: exempt, run: webhook("github")},
+	{method: post, path: "/v1/webhooks/gitea", bucket: exempt, run: webhook("gitea")},
+	{method: post, path: "/v1/webhooks/gitlab", bucket: exempt, run: webhook("gitlab")},
+	{method: post, path: "/v1/auth/device/start", bucket: inGeneral, run: startDevice},
+	{method: post, path: "/v1/auth/device/poll", bucket: inPoll, run: pollDevice},
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},
 	{method: post, path: "/v1/sys/init", bucket: exempt, run: initialize},
 	{method: post, path: "/v1/sys/unseal", bucket: exempt, run: unseal},

@@ -33,7 +33,7 @@ type Credential struct {
 // wrong.
 func (c Credential) Empty() bool { return c.Bearer == "" && c.Cookie == "" }
 
-// Caller is who is asking. Only [Warden.Identify] makes one.
+// Caller is who is asking. Only [Warden.Identify] and [Warden.Stranger] make one.
 type Caller struct {
 	kind      access.Kinds  // exactly one
 	user      store.User    // zero for the operator
@@ -98,7 +98,7 @@ func errUnauthorized(reason string) *api.Error {
 	return api.Errorf(api.Unauthorized, "%s", reason)
 }
 
-// visitor is somebody who is not known yet.
+// visitor is somebody of whom nothing is known but where they ask from.
 func visitor(c Credential) Caller {
 	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 }
@@ -124,6 +124,15 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	default:
 		return w.identifyBearer(ctx, who, c)
 	}
+}
+
+// Stranger is somebody who showed no credential, for the few operations that need
+// none. No action admits a stranger.
+func (w *Warden) Stranger(c Credential) (Caller, error) {
+	if w.keys.Load() == nil {
+		return Caller{}, w.errSealed()
+	}
+	return visitor(c), nil
 }
 
 func (w *Warden) identifyKey(ctx context.Context, who Caller, token string) (Caller, error) {

@@ -33,3 +33,8 @@ func TestOnlyWhatWasBroughtCanBeWrong(t *testing.T) {
 		t.Error("a bearer token, and nothing else, is a credential")
 	}
 }
+
+// InBrowser makes of a caller one who asks in a session of the web UI.
+func InBrowser(who Caller, session byte) Caller {
+	return Caller{kind: access.Session, user: who.user, scopes: access.All, session: store.Session{ID: store.ID{session}, User: who.user.ID}}
+}

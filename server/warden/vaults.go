@@ -222,6 +222,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 	if err != nil {
 		return nil, err
 	}
+	w.confirmed.note(vault.ID, w.now())
 	return &api.CreatedVault{Vault: made, VaultID: made.ID, Message: "Vault created for " + made.RepoFullName + "."}, nil
 }
 
