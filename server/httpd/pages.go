@@ -14,7 +14,7 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return []route{
+	return append(devicePages(), []route{
 		{method: get, path: web.StaticPath + ":name", bucket: exempt, run: asset},
 		{method: get, path: signInPath, bucket: inGeneral, run: screen(signInPage)},
 		{method: post, path: signInPath, bucket: inLogin, run: screen(signIn)},
@@ -22,7 +22,7 @@ func pages() []route {
 		{method: get, path: callbackPath, bucket: inLogin, run: screen(returnFromForge)},
 		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
 		{method: post, path: "/sessions/:id/end", bucket: inGeneral, run: screen(endSession)},
-	}
+	}...)
 }
 
 // pagePolicy lets a page have our own stylesheet, icon and forms, and nothing

@@ -98,7 +98,8 @@ func departForForge(x *exchange) error {
 	if err := x.limit(); err != nil {
 		return err
 	}
-	d, err := x.Warden.Depart(x.ctx, ownPage(x.r.URL.Query().Get("return")))
+	page := ownPage(x.r.URL.Query().Get("return"))
+	d, err := x.Warden.Depart(x.ctx, page, deviceOn(page))
 	if err != nil {
 		return err
 	}

@@ -50,13 +50,15 @@ type ticket struct {
 	Nonce    []byte
 	Verifier string
 	Page     string // where to go afterwards
+	Device   string // user code of the device login that this is for, or ""
 	Expires  time.Time
 }
 
 var ticketContext = crypto.RecordContext(systemKey, "sign-in/ticket")
 
-// Depart begins a sign-in at the code host, which ends at a page of ours.
-func (w *Warden) Depart(_ context.Context, page string) (*Departure, error) {
+// Depart begins a sign-in at the code host, which ends at a page of ours. When it
+// is for a device login, its user code goes along.
+func (w *Warden) Depart(_ context.Context, page, device string) (*Departure, error) {
 	host, err := w.signInHost()
 	if err != nil {
 		return nil, err
@@ -66,7 +68,7 @@ func (w *Warden) Depart(_ context.Context, page string) (*Departure, error) {
 		return nil, err
 	}
 	defer keys.users.RUnlock()
-	t := ticket{Nonce: make([]byte, nonceSize), Verifier: rand.Text() + rand.Text(), Page: page, Expires: w.now().Add(signInTime)}
+	t := ticket{Nonce: make([]byte, nonceSize), Verifier: rand.Text() + rand.Text(), Page: page, Device: device, Expires: w.now().Add(signInTime)}
 	_, _ = rand.Read(t.Nonce) // never fails since Go 1.24
 	text, err := json.Marshal(t)
 	if err != nil {
@@ -130,6 +132,12 @@ func (w *Warden) Arrive(ctx context.Context, c Credential, back Return) (s *Brow
 	if err != nil {
 		return nil, "", w.outward(err)
 	}
+	if refused != nil && refused.reason == turnedBack && t.Device != "" {
+		if err := w.RefuseDevice(ctx, a.who, t.Device); err != nil {
+			return nil, "", err
+		}
+		refused.answer.Message += " The program that waited for you was refused, too: start its login again."
+	}
 	if refused != nil {
 		return nil, t.Page, w.turnAway(ctx, a, refused.reason, refused.answer)
 	}
@@ -182,8 +190,8 @@ func (w *Warden) redeem(ctx context.Context, back Return) (t ticket, no *noEntry
 		return t, &noEntry{"reused", api.Errorf(api.BadRequest, "This sign-in was completed already. If you are not signed in, begin again from the sign-in page.")}, nil
 	case err != nil:
 		return t, nil, err
-	case back.Error == "access_denied":
-		return t, &noEntry{"access_denied", api.Errorf(api.Forbidden,
+	case back.Error == turnedBack:
+		return t, &noEntry{turnedBack, api.Errorf(api.Forbidden,
 			"You refused at the code host, so nobody was signed in. Sign in again and allow access if that was a mistake.")}, nil
 	case back.Error != "" || back.Code.Len() == 0:
 		return t, &noEntry{"code_host", api.Errorf(api.BadRequest,
@@ -191,6 +199,9 @@ func (w *Warden) redeem(ctx context.Context, back Return) (t ticket, no *noEntry
 	}
 	return t, nil, nil
 }
+
+// turnedBack is the reason when somebody did not let us in at the code host.
+const turnedBack = "access_denied"
 
 // exchangeRefused says why a code brought nothing.
 func (w *Warden) exchangeRefused(err error) noEntry {

@@ -90,6 +90,7 @@ func (w *world) succeed() {
 	w.environments()
 	w.permissions()
 	w.account()
+	w.devices()
 	for _, call := range []string{"GET /v1/activity", "GET {V}/activity?limit=100", "GET {V}/activity?action=secrets_pulled&environment=staging&actor=ann"} {
 		w.ask(call, "", 200)
 	}
@@ -169,6 +170,34 @@ func (w *world) account() {
 	w.ask("DELETE /v1/auth/sessions/"+id, "", 204)
 }
 
+// devices signs programs in.
+func (w *world) devices() {
+	w.signIn()
+	start := func() (device, user string) {
+		made := w.as("", "POST /v1/auth/device/start", `{"repository":"ann/api","ownerId":1,"repoId":"2"}`, 200)
+		return w.text(made, "deviceCode"), w.text(made, "userCode")
+	}
+	verify := func(user string) string {
+		return w.text(w.browser("POST /v1/auth/device/verify", `{"userCode":"`+user+`"}`, 200), "confirmToken")
+	}
+	device, user := start()
+	poll := func() { w.as("", "POST /v1/auth/device/poll", `{"deviceCode":"`+device+`"}`, 200) }
+	poll()
+	confirm := `{"confirmToken":"` + verify(user) + `"}`
+	w.browser("POST /v1/auth/device/approve", confirm, 200)
+	poll()
+	w.browser("POST /v1/auth/device/approve", confirm, 404)
+	w.browser("POST /v1/auth/device/verify", `{"userCode":"`+user+`"}`, 404)
+
+	w.as("", "POST /v1/auth/device/start", "", 200)
+	device, user = start()
+	confirm = `{"confirmToken":"` + verify(user) + `"}`
+	w.browser("POST /v1/auth/device/deny", confirm, 200)
+	poll()
+	w.browser("POST /v1/auth/device/deny", confirm, 404)
+	w.as("", "POST /v1/auth/device/poll", `{"deviceCode":"`+strings.Repeat("0", 64)+`"}`, 404)
+}
+
 // conflict asks for what the present state forbids.
 func (w *world) conflict() {
 	w.operator("POST /v1/operator/users", `{"username":"bob","password":"long enough"}`, 409)
@@ -217,8 +246,11 @@ func (w *world) generic() {
 			w.as(w.elsewhere, target, "", 403)
 		}
 		ask := w.ask
-		if op.operator {
+		switch {
+		case op.operator:
 			ask = w.operator
+		case op.session:
+			ask = w.browser
 		}
 		for _, status := range op.statuses {
 			switch status {
@@ -237,7 +269,7 @@ func (w *world) generic() {
 				if op.method == http.MethodGet {
 					ask(target+"?limit=0", "", 422)
 				} else if op.path != "/v1/sys/unseal" {
-					ask(target, "{}", 422)
+					ask(target, op.wrong, 422)
 				}
 			}
 		}
@@ -296,7 +328,7 @@ func (w *world) plan() {
 func (w *world) sealed() {
 	w.operator("POST /v1/sys/seal", "", 204)
 	for _, op := range w.operations() {
-		if op.scoped {
+		if op.scoped || strings.HasPrefix(op.path, "/v1/auth/") {
 			w.ask(op.method+" "+op.target, op.body, 503)
 		}
 	}
