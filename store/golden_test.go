@@ -74,6 +74,11 @@ func writeSamples(tx Tx) error {
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
 		},
+		func() error {
+			return tx.PutOrg(Org{ID: id(9), Forge: "local", Account: "2", Login: "Acme", DisplayName: "Acme, Inc.",
+				Defaults: map[string]map[string]map[string]bool{"write": {"protected": {"read": true}}},
+				Created:  5, Updated: 6, AvatarURL: "u", People: 3, RosterAt: 7, Named: true})
+		},
 		func() error { return tx.PutOrgMember(OrgMember{Org: id(9), User: id(3), Role: "owner", Joined: 5}) },
 		func() error {
 			return tx.PutGrant(Grant{User: id(3), Access: []byte("a"), Refresh: []byte("r"), Expires: 6, Renewed: 5, Generation: 2})
