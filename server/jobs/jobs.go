@@ -34,6 +34,7 @@ func Table(w *warden.Warden) []Job {
 		{"sessions", time.Hour, w.ExpireSessions},
 		{"keys", 24 * time.Hour, w.ExpireKeys},
 		{"grants", 24 * time.Hour, keeping(w.RenewGrants)},
+		{"rosters", 24 * time.Hour, keeping(w.SyncOrgs)},
 	}
 }
 

@@ -94,6 +94,7 @@ type Warden struct {
 	roles    *roleCache
 	bearers  *bearers
 	uses     *keyUses
+	rosters  *rosters
 	asked    singleflight.Group // roles, of the code host
 	renewals singleflight.Group // of grants, by user
 	batch    *batch
@@ -128,6 +129,7 @@ func New(c Config) *Warden {
 	w.roles = newRoleCache(c.Now, c.RoleTTL)
 	w.bearers = newBearers(c.Now)
 	w.uses = newKeyUses()
+	w.rosters = newRosters(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)
@@ -139,6 +141,7 @@ func New(c Config) *Warden {
 		w.workers.Go(func() { w.pump.run(ctx) })
 	}
 	w.workers.Go(func() { w.flushUses(ctx) })
+	w.workers.Go(func() { w.readRosters(ctx) })
 	return w
 }
 
