@@ -207,4 +207,5 @@ var bodies = map[string]string{
 	"createOverride":     `{"environment":"*","targetType":"role","targetRole":"read","canRead":true,"canWrite":true}`,
 	"changeOverride":     `{"canRead":true}`,
 	"changeOrganization": `{"displayName":"x"}`,
+	"checkInstallation":  `{"repoOwner":"ann","repoName":"nowhere"}`,
 }
