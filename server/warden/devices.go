@@ -61,7 +61,7 @@ func (w *Warden) StartDevice(ctx context.Context, who Caller, req api.StartDevic
 		return nil, w.outward(fmt.Errorf("start a device login: %w", err))
 	}
 	return &api.StartedDevice{
-		DeviceCode: api.Revealed(code), UserCode: userCode, GitHubAppInstallURL: orNull(w.installURL()),
+		DeviceCode: api.Revealed(code), UserCode: userCode, GitHubAppInstallURL: orNull(w.installURL(ctx)),
 		ExpiresIn: int(deviceTime / time.Second), Interval: int(deviceInterval / time.Second),
 	}, nil
 }
@@ -192,10 +192,11 @@ func (w *Warden) VerifyDevice(ctx context.Context, who Caller, req api.VerifyDev
 		if !wellFormed {
 			return errNoUserCode()
 		}
-		d, err = pendingDevice(tx, code, j.now)
+		found, err := pendingDevice(tx, code, j.now)
 		if err != nil {
 			return err
 		}
+		d = found
 		token = hex.EncodeToString(d.Code[:]) + "." + random
 		d.Confirm, d.ConfirmIn = crypto.HashToken(token), who.session.ID
 		return tx.PutDevice(d)
