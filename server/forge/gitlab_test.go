@@ -410,6 +410,18 @@ func TestGitLabCheck(t *testing.T) {
 	}
 }
 
+func TestGitLabSubgroupIsNoOrganizationsName(t *testing.T) {
+	f := dial(t, forge.Config{Kind: forge.KindGitLab, WebhookSecret: "secret"})
+	for path, want := range map[string]string{"acme": "acme", "acme/backend": ""} {
+		h := http.Header{"X-Gitlab-Token": {"secret"}, "X-Gitlab-Event": {"System Hook"}, "X-Gitlab-Event-Uuid": {"event"}}
+		body := `{"event_name":"group_rename","group_id":64,"path":"backend","full_path":"` + path + `"}`
+		e, err := f.(forge.Hooks).Event(forge.Delivery{Header: h.Get, Body: []byte(body)})
+		if err != nil || e.Login != want || e.Org != "64" || e.ID != "event" {
+			t.Errorf("%s: %+v (%v)", path, e, err)
+		}
+	}
+}
+
 // FuzzGitLabHook has the host sign whatever it is.
 func FuzzGitLabHook(f *testing.F) {
 	w := forgetest.NewWorld()
@@ -451,4 +463,69 @@ func FuzzGitLabHook(f *testing.F) {
 			t.Errorf("a signature that nobody made is right: %+v", e)
 		}
 	})
+}
+
+// saying has the host say something else at a path.
+func saying(body string) forgetest.Fault {
+	return func(_ *forgetest.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write([]byte(body)) // a client that left is no concern of ours
+	}
+}
+
+func TestGitLabIsNotBelievedAboutSomethingElse(t *testing.T) {
+	w, fake, c := gitlab(t)
+	ada := w.AddUser("ada")
+	repo := byID(w.AddRepo(ada, "notes", forgetest.Private))
+	as, f := asking(w, ada), dial(t, c)
+	role := func() error { _, err := f.Role(t.Context(), as, repo); return err }
+	bearer := func() error { _, err := f.Bearer(t.Context(), as.Token); return err }
+	const project, member, self = "/api/v4/projects/", "/members/all/", "/api/v4/personal_access_tokens/self"
+	named := `,"path_with_namespace":"ada/notes","visibility":"private","namespace":{"kind":"user"}`
+	for what, tt := range map[string]struct {
+		ask      func() error
+		at, body string
+	}{
+		"another project":            {role, project + repo.ID, `{"id":7` + named + `,"owner":{"id":7}}`},
+		"a project without an owner": {role, project + repo.ID, `{"id":` + repo.ID + named + `}`},
+		"another member":             {role, project + repo.ID + member + as.User.ID, `{"id":7,"state":"active","access_level":50}`},
+		"another user":               {bearer, "/api/v4/user", `{"id":7,"username":"eve","state":"active"}`},
+		"nobody":                     {bearer, "/api/v4/user", `{}`},
+	} {
+		fake.Break(tt.at, saying(tt.body))
+		err := tt.ask()
+		fake.Heal()
+		if _, ok := errors.AsType[*forge.Unavailable](err); !ok {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	fake.Break("/api/v4/user", saying(`{"id":`+as.User.ID+`,"username":"ada","state":"deactivated"}`))
+	if err := bearer(); !errors.Is(err, forge.ErrToken) {
+		t.Errorf("an account that is not active: %v", err)
+	}
+	fake.Heal()
+	alive := `{"user_id":` + as.User.ID + `,"scopes":["read_api"],"active":true,"revoked":false,"expires_at":null}`
+	for body, taken := range map[string]bool{
+		alive: true,
+		strings.Replace(alive, `"active":true`, `"active":false`, 1):                   false,
+		strings.Replace(alive, `"revoked":false`, `"revoked":true`, 1):                 false,
+		strings.Replace(alive, `null`, `"`+w.Now().UTC().Format(time.DateOnly)+`"`, 1): false,
+		strings.Replace(alive, `null`, `"soon"`, 1):                                    false,
+	} {
+		fake.Break(self, saying(body))
+		err := bearer()
+		fake.Heal()
+		if taken != (err == nil) || !taken && !errors.Is(err, forge.ErrToken) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestGitLabOutsidersAreNotToldOfAllMembers(t *testing.T) {
+	w, _, c := gitlab(t)
+	grace, eve := w.AddUser("grace"), w.AddUser("eve")
+	org := forge.Organization{ID: number(w.AddOrg("acme", grace))}
+	if all, err := dial(t, c).Members(t.Context(), asking(w, eve), org); !errors.Is(err, forge.ErrNoCredential) || len(all) > 0 {
+		t.Errorf("an outsider is told of %d members (%v)", len(all), err)
+	}
 }
