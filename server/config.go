@@ -11,6 +11,7 @@ import (
 	"coffer/server/billing"
 	"coffer/server/forge"
 	"coffer/server/httpd"
+	"coffer/server/warden"
 	"coffer/store/kv"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	Plans  PlansConfig
 	Limits LimitsConfig
 
+	Session   SessionConfig
 	Retention RetentionConfig
 	Metrics   MetricsConfig
 	Log       LogConfig
@@ -45,6 +47,18 @@ type Config struct {
 // publicURL is how clients reach the instance, without a trailing slash.
 func (c Config) publicURL() string {
 	return strings.TrimRight(cmp.Or(c.PublicURL, "http://"+c.Listen), "/")
+}
+
+// SessionConfig says how long somebody stays signed in: TTL at most and by
+// default 30 days.
+type SessionConfig struct{ TTL time.Duration }
+
+// check holds TTL against its bounds.
+func (c SessionConfig) check() error {
+	if c.TTL < 0 || c.TTL > warden.MaxSessionTTL || c.TTL > 0 && c.TTL < time.Minute {
+		return fmt.Errorf("session.ttl is %s; it is at least one minute and at most 30 days", c.TTL)
+	}
+	return nil
 }
 
 // StoreConfig bounds the data file.

@@ -86,6 +86,13 @@ func writeSamples(tx Tx) error {
 			return tx.PutAPIKey(APIKey{ID: id(4), User: id(3), Hash: [32]byte{1}, Prefix: "coffer_live_aaaa", Name: "ci", Environment: "live",
 				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9})
 		},
+		func() error {
+			s := Session{ID: id(6), User: id(3), Created: 5, Expires: 6, LastUsed: 7, IP: "127.0.0.1", UserAgent: "coffer/1"}
+			browser := s
+			browser.ID, browser.Hash = id(7), make([]byte, 32)
+			return errors.Join(tx.PutSession(s), tx.PutSession(browser))
+		},
+		func() error { return tx.UseState(UsedState{Nonce: []byte("nonce"), Expires: 6}) },
 		func() error { return tx.TrashSecret(&envs[0], n, 10, 20) },
 		func() error { return tx.AddRevision(&envs[0], Revision{At: 5, By: id(3), Keys: []string{"A1"}}) },
 		func() error { return tx.PutEnvironment(envs[0]) },

@@ -115,9 +115,10 @@ func (tx Tx) ForgetRevisions(e Environment, before uint64, limit int) (int, erro
 	return len(keys), err
 }
 
-// ExpiredSessions lists the sessions that ended before now.
-func (r Reader) ExpiredSessions(now Millis) ([]Session, error) {
-	return filter(r, sessions, func(s Session) bool { return s.Expires <= now })
+// ExpiredSessions lists the sessions that ended before now, and those of browsers
+// that were not used since idle.
+func (r Reader) ExpiredSessions(now, idle Millis) ([]Session, error) {
+	return filter(r, sessions, func(s Session) bool { return s.Expires <= now || s.Idle(idle) })
 }
 
 // DeadKeys lists the API keys that expired or were revoked before an instant.

@@ -57,6 +57,8 @@ const (
 	tagLocalGrant     = 0x47 // repo user → role
 	tagLocalGrantedTo = 0x48 // user repo → nothing
 	tagLocalLast      = 0x49 // → the highest local id given out
+	tagSessionHash    = 0x50 // SHA-256 → session
+	tagUsedState      = 0x51 // nonce → UsedState
 	tagGrant          = 0x52 // user → Grant
 	tagDevice         = 0x54 // SHA-256 of a device code → Device
 	tagDeviceUserCode = 0x55 // SHA-256 of a user code → SHA-256 of its device code

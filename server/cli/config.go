@@ -60,6 +60,7 @@ type settings struct {
 	Poll            server.Rate    `key:"limits.poll" default:"30/1m" help:"polls of a device login, by device code"`
 	Login           server.Rate    `key:"limits.login" default:"10/1m" help:"attempts to sign in and wrong credentials, by address"`
 	UI              server.Rate    `key:"limits.ui" default:"1000/15m" help:"what limits.general covers, for somebody in the web UI"`
+	SessionTTL      time.Duration  `key:"session.ttl" default:"30d" help:"how long somebody stays signed in, at most 30d"`
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
 	Versions        retention      `key:"retention.versions" default:"keep" help:"how long a replaced value is kept: keep, plan or a time like 90d"`
 	Audit           retention      `key:"retention.audit" default:"plan" help:"how long activity is kept: keep, plan or a time like 90d"`
@@ -87,6 +88,7 @@ func (s settings) config() server.Config {
 		Limits: server.LimitsConfig{
 			General: s.General, Bulk: s.Bulk, Value: s.Value, Verify: s.Verify, Poll: s.Poll, Login: s.Login, UI: s.UI,
 		},
+		Session:   server.SessionConfig{TTL: s.SessionTTL},
 		Retention: server.RetentionConfig{Trash: s.Trash, Versions: s.Versions.Retention, Audit: s.Audit.Retention},
 		Metrics:   server.MetricsConfig{Listen: s.MetricsListen, Token: s.MetricsToken, TokenFile: s.MetricsFile},
 		Log:       server.LogConfig{Level: s.Level, Format: s.Format},

@@ -68,6 +68,9 @@ func (g *Gitea) Kind() string { return KindGitea }
 
 var (
 	giteaScopes = regexp.MustCompile(`required scope\(s\)[^\[]*\[([^\]]*)\](?:.*token scope=(\S*))?`)
+	// Said to tokens for public things only, and to strangers of a private
+	// repository that shows single units to everybody.
+	giteaHidden = regexp.MustCompile(`token scope is limited to public|user should have any permission to read repository`)
 	giteaBarred = regexp.MustCompile(`prohibited from signing in|not activated|must change your password`)
 )
 
@@ -82,8 +85,8 @@ func giteaRefusal(_ http.Header, body []byte) error {
 		return &Missing{What: "the scope " + strings.Join(lacks, " ")}
 	}
 	switch {
-	case strings.Contains(said.Message, "token scope is limited to public"):
-		return ErrNotFound // for this token there is nothing
+	case giteaHidden.MatchString(said.Message):
+		return ErrNotFound
 	case strings.Contains(said.Message, "allowed to sudo"):
 		return &Missing{What: "the rights of a site administrator"}
 	case giteaBarred.MatchString(said.Message):

@@ -2,20 +2,29 @@ package forge_test
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"coffer/server/forge"
 )
 
 // realGitea is what a real Gitea or Forgejo for tests holds. COFFER_TEST_GITEA
 // names a JSON file in this form; without it these tests are skipped. They only
-// read. The host has:
+// read, but for people signing in through the applications. The host has:
 //
 //   - the site administrator root1, whose token root1_service has the scopes
 //     read:repository, read:user and read:organization;
@@ -26,7 +35,9 @@ import (
 //   - carl, collaborator on open with read; eve, a stranger;
 //   - a token with all read scopes for each of them, and bob_user_only with
 //     read:user alone;
-//   - an OAuth application.
+//   - two confidential OAuth applications with the redirect URI
+//     http://127.0.0.1:2633/login/callback. Carl must not have agreed to more
+//     than read:user for the other one.
 type realGitea struct {
 	URL     string
 	UserIDs map[string]int64 `json:"user_ids"`
@@ -36,11 +47,25 @@ type realGitea struct {
 	}
 	RepoIDs map[string]int64 `json:"repo_ids"`
 	Tokens  map[string]struct{ Token string }
-	OAuth   struct {
-		ClientID     string `json:"client_id"`
-		ClientSecret string `json:"client_secret"`
-	} `json:"oauth2"`
+	OAuth   realApp `json:"oauth2"`
+	Other   realApp `json:"oauth2_other"`
+
+	Passwords map[string]string
 }
+
+type realApp struct {
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+}
+
+const realVerifier = "a-verifier-of-more-than-forty-three-characters-0123456789"
+
+func realChallenge() string {
+	sum := sha256.Sum256([]byte(realVerifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+const realRedirect = "http://127.0.0.1:2633/login/callback"
 
 func openRealGitea(t *testing.T) *realGitea {
 	file := os.Getenv("COFFER_TEST_GITEA")
@@ -62,7 +87,7 @@ func (r *realGitea) forge(t *testing.T, service string) forge.Forge {
 	t.Helper()
 	f, err := forge.New(forge.Config{
 		Kind: forge.KindGitea, URL: r.URL, Token: r.Tokens[service].Token,
-		ClientID: r.OAuth.ClientID, ClientSecret: r.OAuth.ClientSecret, RedirectURL: "http://127.0.0.1:2633/login/callback",
+		ClientID: r.OAuth.ClientID, ClientSecret: r.OAuth.ClientSecret, RedirectURL: realRedirect,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -221,6 +246,107 @@ func TestRealGiteaBearersAndCheck(t *testing.T) {
 	for _, finding := range r.forge(t, "bob").(forge.Checker).Check(t.Context()) {
 		if finding.What == "service credential" && finding.Level != forge.FindingFailed {
 			t.Errorf("a service credential that is no administrator's: %s", finding.Detail)
+		}
+	}
+}
+
+// signIn signs somebody in at the host, agrees to what is asked for, and returns
+// the code that the browser is sent back with.
+func (r *realGitea) signIn(t *testing.T, login, authorize string) string {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	open := func(res *http.Response, err error) (page, location string) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return string(text), res.Header.Get("Location")
+	}
+	open(browser.PostForm(r.URL+"/user/login", url.Values{"user_name": {login}, "password": {r.Passwords[login]}}))
+	page, location := open(browser.Get(authorize))
+	if location == "" { // the page that asks for consent
+		form := url.Values{"granted": {"true"}}
+		for _, field := range regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			form.Set(field[1], html.UnescapeString(field[2]))
+		}
+		_, location = open(browser.PostForm(r.URL+"/login/oauth/grant", form))
+	}
+	back, err := url.Parse(location)
+	if err != nil || back.Query().Get("code") == "" {
+		t.Fatalf("%s is sent to %q: %v", login, location, err)
+	}
+	return back.Query().Get("code")
+}
+
+func TestRealGiteaSignIn(t *testing.T) {
+	r := openRealGitea(t)
+	f := r.forge(t, "root1_service").(forge.SignIn)
+	code := r.signIn(t, "dora", f.AuthorizeURL("state", realChallenge()))
+	if _, _, err := f.Exchange(t.Context(), code, "another-"+realVerifier); !errors.Is(err, forge.ErrToken) {
+		t.Errorf("a wrong verifier: %v", err)
+	}
+	grant, who, err := f.Exchange(t.Context(), r.signIn(t, "dora", f.AuthorizeURL("state", realChallenge())), realVerifier)
+	if err != nil || who.ID != r.user("dora").ID || grant.Refresh == "" || time.Until(grant.Expires) < time.Second {
+		t.Fatalf("dora signs in: %+v, until %v, %v", who, grant.Expires, err)
+	}
+	again, err := f.Refresh(t.Context(), grant.Refresh)
+	if err != nil || again.Access == "" {
+		t.Fatalf("refresh: %v", err)
+	}
+	if who, err := f.Self(t.Context(), again.Access); err != nil || who.Login != "dora" {
+		t.Errorf("whose the new token is: %q, %v", who.Login, err)
+	}
+	if _, err := f.Refresh(t.Context(), "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"); !errors.Is(err, forge.ErrGrantEnded) {
+		t.Errorf("a garbled refresh token: %v", err)
+	}
+	if who, err := f.(forge.Forge).Bearer(t.Context(), again.Access); err != nil || who.Login != "dora" {
+		t.Errorf("a token of our application: %q, %v", who.Login, err)
+	}
+	if _, err := f.(forge.Forge).Bearer(t.Context(), again.Refresh); !errors.Is(err, forge.ErrToken) {
+		t.Errorf("a refresh token as a bearer: %v", err)
+	}
+	var foreign *forge.ForeignToken
+	if _, err := r.application(t, r.Other).(forge.Forge).Bearer(t.Context(), again.Access); !errors.As(err, &foreign) {
+		t.Errorf("a token of another application: %v", err)
+	}
+}
+
+// application is the host with another of its applications.
+func (r *realGitea) application(t *testing.T, app realApp) forge.SignIn {
+	t.Helper()
+	f, err := forge.New(forge.Config{Kind: forge.KindGitea, URL: r.URL, ClientID: app.ClientID, ClientSecret: app.ClientSecret, RedirectURL: realRedirect})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.(forge.SignIn)
+}
+
+func TestRealGiteaKeepsToTheFirstConsent(t *testing.T) {
+	r := openRealGitea(t)
+	f := r.application(t, r.Other)
+	narrow := strings.Replace(f.AuthorizeURL("state", realChallenge()), "scope=read%3Auser+read%3Arepository+read%3Aorganization", "scope=read%3Auser", 1)
+	r.signIn(t, "carl", narrow)
+	_, _, err := f.Exchange(t.Context(), r.signIn(t, "carl", f.AuthorizeURL("state", realChallenge())), realVerifier)
+	var lacks *forge.Missing
+	if !errors.As(err, &lacks) || !strings.Contains(lacks.What, "read:organization") || !strings.Contains(lacks.What, "/user/settings/applications") {
+		t.Errorf("a grant for less: %v", err)
+	}
+	wrong := r.OAuth
+	wrong.ClientSecret += "x"
+	if _, err := r.application(t, wrong).Refresh(t.Context(), "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"); err == nil || errors.Is(err, forge.ErrGrantEnded) {
+		t.Errorf("a wrong secret of ours: %v", err)
+	}
+	for _, finding := range r.application(t, wrong).(forge.Checker).Check(t.Context()) {
+		if finding.What == "sign-in application" && finding.Level != forge.FindingFailed {
+			t.Errorf("a wrong secret of ours: %s", finding.Detail)
 		}
 	}
 }

@@ -96,10 +96,10 @@ func (w *wire) get(ctx context.Context, token, path string, query url.Values, ou
 	return w.ask(ctx, question{token: token, path: path, query: query}, out)
 }
 
-// found reports whether the host answers a GET at path with success: true, or
-// false for 404.
+// found reports whether the host answers a GET at path with 204: true, or false
+// for 404. Another success is none of the host's.
 func (w *wire) found(ctx context.Context, token, path string) (bool, error) {
-	_, err := w.ask(ctx, question{token: token, path: path, nobody: true}, nil)
+	_, err := w.ask(ctx, question{token: token, path: path, nobody: true, only: http.StatusNoContent}, nil)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}

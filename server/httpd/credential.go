@@ -13,12 +13,11 @@ const maxUserAgent = 512
 
 // identify learns from the warden who asks.
 func (x *exchange) identify() error {
-	c := warden.Credential{
-		Bearer:    bearer(x.r.Header),
-		Operator:  x.operator,
-		IP:        x.clientIP(),
-		UserAgent: userAgent(x.r.Header),
-		RequestID: x.id,
+	c := x.credential()
+	if c.Bearer == "" && c.Cookie != "" {
+		if err := x.ours(); err != nil {
+			return err
+		}
 	}
 	c.Exhausted = func() bool { return x.full(inLogin, addressOf(c.IP)) }
 	who, err := x.gate.Identify(x.ctx, c)
@@ -27,6 +26,22 @@ func (x *exchange) identify() error {
 	}
 	x.who = who
 	return nil
+}
+
+// credential is what the request brought along to say who asks. A cookie is not
+// looked for on the operator's socket, where no browser comes.
+func (x *exchange) credential() warden.Credential {
+	c := warden.Credential{
+		Bearer:    bearer(x.r.Header),
+		Operator:  x.operator,
+		IP:        x.clientIP(),
+		UserAgent: userAgent(x.r.Header),
+		RequestID: x.id,
+	}
+	if !x.operator {
+		c.Cookie = x.cookie(sessionCookie)
+	}
+	return c
 }
 
 // bearer is the token of the one Authorization header. Two of them are no

@@ -84,6 +84,8 @@ func decoderOf(t reflect.Type, at string) decoder {
 		return expect('"', at, aString, decodeSecret(at))
 	case t == reflect.TypeFor[map[string]api.Secret]():
 		return expect('{', at, "An object of strings.", decodeSecrets(at))
+	case t == reflect.TypeFor[api.HostID]():
+		return decodeHostID(at)
 	case t == reflect.TypeFor[api.Nullable]():
 		return decodeNullable(at)
 	case t == reflect.TypeFor[[]string]():
@@ -241,6 +243,26 @@ func decodeBool(at string) decoder {
 			wrong.Add(at, api.InvalidType, aBoolean)
 		}
 		return r.SkipValue()
+	}
+}
+
+// decodeHostID reads a number, or a string of digits: who has no integers of 64
+// bits sends their ids as text.
+func decodeHostID(at string) decoder {
+	return func(r *reader, v reflect.Value, wrong *api.Fields) error {
+		switch r.PeekKind() {
+		case '0':
+			return decodeInt(at)(r, v, wrong)
+		case '"':
+			text, _, err := r.text()
+			if err == nil {
+				setInt(v, text, at, wrong)
+			}
+			return err
+		default:
+			wrong.Add(at, api.InvalidType, "A whole number, or a string of digits.")
+			return r.SkipValue()
+		}
 	}
 }
 

@@ -6,10 +6,7 @@ import (
 	"coffer/server/api"
 )
 
-var (
-	emptyBinder = newBinder(reflect.TypeFor[api.Empty]())
-	jobBinder   = newBinder(reflect.TypeFor[api.JobRef]())
-)
+var jobBinder = newBinder(reflect.TypeFor[api.JobRef]())
 
 // Jobs are none of the warden's, which only does what they call for. So these two
 // have no operation of it behind them; ask has it admit the caller all the same.

@@ -40,7 +40,8 @@ const (
 )
 
 // buckets say what each bucket limits, and its default. Requests count by
-// credential, or by address where there is none or where the bucket says so.
+// credential, in the web UI by session, or by address where there is none or
+// where the bucket says so.
 var buckets = [exempt + 1]struct {
 	what      string
 	rate      Rate
@@ -88,7 +89,11 @@ type spending struct {
 // what the credential may do.
 func (x *exchange) limit() error {
 	b := x.route.bucket.seenBy(x.who.InBrowser())
-	if id := x.who.ID(); id != [16]byte{} && !buckets[b].byAddress {
+	id := x.who.ID()
+	if b == inUI {
+		id = x.who.SessionID()
+	}
+	if id != [16]byte{} && !buckets[b].byAddress {
 		return x.take(b, subject{credential: true, id: id})
 	}
 	return x.take(b, addressOf(x.clientIP()))

@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
+	"coffer/server/access"
 	"coffer/server/api"
 	"coffer/server/httpd/openapi"
 )
@@ -29,7 +30,10 @@ type described struct {
 type describedOperation struct {
 	OperationID string
 	Summary     string
-	Security    []struct{ Bearer []string }
+	Security    []struct {
+		Bearer  []string
+		Session *[]string
+	}
 	Servers     []struct{ URL string }
 	Scope       *[]string `json:"x-scope"`
 	Credentials string    `json:"x-credentials"`
@@ -129,8 +133,13 @@ func TestOpenAPIHasTheScopesOfTheTable(t *testing.T) {
 			t.Errorf("%s: credentials %q, want %q", at, op.Credentials, row.Kinds)
 		}
 		var secured []string
+		cookie := false
 		for _, s := range op.Security {
 			secured = append(secured, s.Bearer...)
+			cookie = cookie || s.Session != nil
+		}
+		if cookie != (row.Kinds&access.Session != 0) {
+			t.Errorf("%s: a cookie is enough: %t, credentials are %s", at, cookie, row.Kinds)
 		}
 		if !slices.Equal(secured, row.Scopes.Names()) && len(secured)+len(row.Scopes.Names()) > 0 {
 			t.Errorf("%s: security %v, want %s", at, op.Security, row.Scopes)

@@ -14,13 +14,16 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return []route{
+	return append(devicePages(), []route{
 		{method: get, path: web.StaticPath + ":name", bucket: exempt, run: asset},
 		{method: get, path: signInPath, bucket: inGeneral, run: screen(signInPage)},
-	}
+		{method: post, path: signInPath, bucket: inLogin, run: screen(signIn)},
+		{method: get, path: forgePath, bucket: inGeneral, run: screen(departForForge)},
+		{method: get, path: callbackPath, bucket: inLogin, run: screen(returnFromForge)},
+		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
+		{method: post, path: "/sessions/:id/end", bucket: inGeneral, run: screen(endSession)},
+	}...)
 }
-
-const signInPath = "/login"
 
 // pagePolicy lets a page have our own stylesheet, icon and forms, and nothing
 // else. A form whose answer leads to another server is none of ours: Chromium
@@ -64,6 +67,7 @@ func (x *exchange) failPage(err error) {
 	e := x.public(err)
 	k := kinds[e.Code]
 	if e.Code == api.Unauthorized {
+		x.dropSession()
 		x.leadTo(signInPath + "?return=" + url.QueryEscape(x.here()))
 		return
 	}
@@ -93,7 +97,8 @@ func (x *exchange) here() string {
 	return x.r.URL.RequestURI()
 }
 
-const maxReturn = 2048
+// maxReturn keeps a ticket with a way back in it small enough for a cookie.
+const maxReturn = 1024
 
 // ownPage is the page of ours that text names, and "/" for everything that
 // could lead elsewhere: browsers take backslashes for slashes, leave out tabs

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"coffer/server/access"
 	"coffer/server/api"
@@ -141,6 +142,21 @@ func TestTheWayBackLeadsToOurPagesOnly(t *testing.T) {
 	} {
 		if got := ownPage(text); got != want {
 			t.Errorf("%q leads to %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestEveryPageIsInItsBucket(t *testing.T) {
+	want := map[string]string{"POST /login": "10", "GET /login/callback": "10", "GET /static/:name": ""}
+	for _, r := range pages() {
+		limit, special := want[r.method+" "+r.path]
+		if !special {
+			limit = "100"
+		}
+		f := newFace(Config{Now: func() time.Time { return testTime }}, &doorman{identify: api.Errorf(api.Unauthorized, "No.")}, false)
+		w := call(f.router(pages()), r.method, r.address(), "a=1&a=2", "Authorization", "")
+		if got := w.Header().Get("X-RateLimit-Limit"); got != limit {
+			t.Errorf("%s %s: limit %q, want %q", r.method, r.path, got, limit)
 		}
 	}
 }

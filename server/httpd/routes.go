@@ -86,10 +86,14 @@ func routes() []route {
 		{remove, vault + "/permissions/reset", access.OverrideReset, inGeneral, answer((*door).ResetOverrides)},
 		{put, "/v1/orgs/:org", access.OrgUpdate, inGeneral, answer((*door).UpdateOrg)},
 
-		{post, "/v1/auth/logout", access.Logout, inGeneral, nothing((*door).Logout)},
+		{post, "/v1/auth/logout", access.Logout, inGeneral, logout},
 		{get, "/v1/auth/sessions", access.SessionList, inGeneral, answer((*door).Sessions)},
 		{remove, "/v1/auth/sessions/:id", access.SessionRevoke, inGeneral, nothing((*door).EndSession)},
 		{post, "/v1/auth/token/validate", access.TokenValidate, inGeneral, answer((*door).ValidateToken)},
+
+		{post, "/v1/auth/device/verify", access.DeviceVerify, inVerify, answer((*door).VerifyDevice)},
+		{post, "/v1/auth/device/approve", access.DeviceApprove, inGeneral, answer((*door).ApproveDevice)},
+		{post, "/v1/auth/device/deny", access.DeviceDeny, inGeneral, answer((*door).DenyDevice)},
 
 		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
 		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
@@ -122,6 +126,8 @@ var open = []route{
 	{method: post, path: "/v1/webhooks/github", bucket: exempt, run: webhook("github")},
 	{method: post, path: "/v1/webhooks/gitea", bucket: exempt, run: webhook("gitea")},
 	{method: post, path: "/v1/webhooks/gitlab", bucket: exempt, run: webhook("gitlab")},
+	{method: post, path: "/v1/auth/device/start", bucket: inGeneral, run: startDevice},
+	{method: post, path: "/v1/auth/device/poll", bucket: inPoll, run: pollDevice},
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},
 	{method: post, path: "/v1/sys/init", bucket: exempt, run: initialize},
 	{method: post, path: "/v1/sys/unseal", bucket: exempt, run: unseal},

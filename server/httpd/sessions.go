@@ -2,17 +2,23 @@ package httpd
 
 import (
 	"net/http"
+	"reflect"
 
 	"coffer/server/api"
 	"coffer/web"
 )
 
-// home is the first page of somebody who is signed in.
-func home(x *exchange) error {
+// known finds out who asks for a page.
+func (x *exchange) known() error {
 	if err := x.identify(); err != nil {
 		return err
 	}
-	if err := x.limit(); err != nil {
+	return x.limit()
+}
+
+// home is the first page of somebody who is signed in.
+func home(x *exchange) error {
+	if err := x.known(); err != nil {
 		return err
 	}
 	all, err := x.Warden.Sessions(x.ctx, x.who, api.Empty{})
@@ -41,6 +47,53 @@ func shownSession(s api.Session) web.Session {
 		shown.Used = s.LastUsedAt.Time
 	}
 	return shown
+}
+
+// endSession ends another session of who is asking, from their home page.
+func endSession(x *exchange) error {
+	if err := x.known(); err != nil {
+		return err
+	}
+	id, ok := cleanID(x.c.Param("id"))
+	if !ok {
+		return errNoSuchAddress
+	}
+	err := x.Warden.EndSession(x.ctx, x.who, api.IDRef{ID: id})
+	if err != nil && api.CodeOf(err) != api.NotFound { // it may have ended meanwhile
+		return err
+	}
+	x.leadTo("/")
+	return nil
+}
+
+// signOut ends the session of the browser that asks.
+func signOut(x *exchange) error {
+	if err := x.known(); err != nil {
+		return err
+	}
+	if err := x.Warden.Logout(x.ctx, x.who, api.Empty{}); err != nil {
+		return err
+	}
+	x.dropSession()
+	x.leadTo(signInPath)
+	return nil
+}
+
+var emptyBinder = newBinder(reflect.TypeFor[api.Empty]())
+
+// logout ends the session that asks, and has a browser forget it.
+func logout(x *exchange) error {
+	if _, err := ask[api.Empty](x, emptyBinder); err != nil {
+		return err
+	}
+	if err := x.Warden.Logout(x.ctx, x.who, api.Empty{}); err != nil {
+		return err
+	}
+	if x.who.InBrowser() {
+		x.dropSession()
+	}
+	x.write(http.StatusNoContent, nil)
+	return nil
 }
 
 // forgeNames are what people call the code hosts that they sign in with. The

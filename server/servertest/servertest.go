@@ -166,7 +166,7 @@ var AllScopes = []string{api.ReadSecrets, api.WriteSecrets, api.DeleteSecrets, a
 // User adds a user and signs in with a live key of all scopes.
 func (in *Instance) User(name string) *client.Client {
 	in.t.Helper()
-	_, err := in.Operator.AddLocalUser(in.t.Context(), api.AddLocalUser{Username: name, Password: api.NewSecret("a password")})
+	_, err := in.Operator.AddLocalUser(in.t.Context(), api.AddLocalUser{Username: name, Password: api.NewSecret(Password)})
 	if err != nil {
 		in.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 // Credential is what a request brings along to say who asks.
 type Credential struct {
 	Bearer    string     // the bearer token, or ""
+	Cookie    string     // the token of a browser's session, or ""; a bearer token comes before it
 	Operator  bool       // came through the operator socket of the data directory
 	IP        netip.Addr // of the client, behind trusted proxies
 	UserAgent string
@@ -30,14 +31,14 @@ type Credential struct {
 
 // Empty reports whether a request brought nothing along that could be right or
 // wrong.
-func (c Credential) Empty() bool { return c.Bearer == "" }
+func (c Credential) Empty() bool { return c.Bearer == "" && c.Cookie == "" }
 
 // Caller is who is asking. Only [Warden.Identify] and [Warden.Stranger] make one.
 type Caller struct {
 	kind      access.Kinds  // exactly one
 	user      store.User    // zero for the operator
 	key       store.APIKey  // of access.APIKey
-	session   store.Session // of access.JWT
+	session   store.Session // of access.JWT and access.Session
 	token     api.Secret    // of access.PAT: for questions to the code host, and for nothing else
 	scopes    access.Scopes
 	misplaced bool // the key is used from an address it may not be used from
@@ -65,6 +66,14 @@ func (c Caller) ID() [16]byte {
 // Username is what the caller is called at the code host, or "" for the operator.
 func (c Caller) Username() string { return c.user.Login }
 
+// SessionID is the id of the browser's session that is asking, or zero.
+func (c Caller) SessionID() [16]byte {
+	if !c.InBrowser() {
+		return [16]byte{}
+	}
+	return c.session.ID
+}
+
 // InBrowser reports whether somebody is asking who is signed in to the web UI.
 func (c Caller) InBrowser() bool { return c.kind == access.Session }
 
@@ -89,18 +98,25 @@ func errUnauthorized(reason string) *api.Error {
 	return api.Errorf(api.Unauthorized, "%s", reason)
 }
 
+// visitor is somebody of whom nothing is known but where they ask from.
+func visitor(c Credential) Caller {
+	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
+}
+
 // Identify finds out who a credential belongs to.
 func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 	if w.keys.Load() == nil {
 		return Caller{}, w.errSealed()
 	}
-	who := newCaller(c)
+	who := visitor(c)
 	switch {
 	case c.Operator && c.Empty():
 		who.kind = access.Operator
 		return who, nil
 	case c.Empty():
 		return Caller{}, errUnauthorized("This needs a token: send it as \"Authorization: Bearer <token>\".")
+	case c.Bearer == "":
+		return w.identifyBrowser(ctx, who, c.Cookie)
 	case strings.HasPrefix(c.Bearer, "coffer_"):
 		return w.identifyKey(ctx, who, c.Bearer)
 	case crypto.LooksLikeJWT(c.Bearer):
@@ -116,12 +132,7 @@ func (w *Warden) Stranger(c Credential) (Caller, error) {
 	if w.keys.Load() == nil {
 		return Caller{}, w.errSealed()
 	}
-	return newCaller(c), nil
-}
-
-// newCaller is a caller of whom nothing is known but where they ask from.
-func newCaller(c Credential) Caller {
-	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
+	return visitor(c), nil
 }
 
 func (w *Warden) identifyKey(ctx context.Context, who Caller, token string) (Caller, error) {

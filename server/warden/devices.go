@@ -192,10 +192,11 @@ func (w *Warden) VerifyDevice(ctx context.Context, who Caller, req api.VerifyDev
 		if !wellFormed {
 			return errNoUserCode()
 		}
-		d, err = pendingDevice(tx, code, j.now)
+		found, err := pendingDevice(tx, code, j.now)
 		if err != nil {
 			return err
 		}
+		d = found
 		token = hex.EncodeToString(d.Code[:]) + "." + random
 		d.Confirm, d.ConfirmIn = crypto.HashToken(token), who.session.ID
 		return tx.PutDevice(d)

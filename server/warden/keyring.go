@@ -20,6 +20,7 @@ type keyring struct {
 	system  *crypto.DataKey
 	audit   auditKeys
 	tags    [32]byte // key of entity tags
+	states  [32]byte // key of the states that browsers bring back from the code host
 	tokens  *crypto.Signer
 
 	mu   sync.RWMutex
@@ -51,7 +52,7 @@ func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {
 	}
 	tokens, err := crypto.NewSigner("coffer-"+i.ID.String()[:8], secret)
 	return &keyring{
-		root: root, system: system, audit: audit, tags: root.Subkey("entity tags"), tokens: tokens,
+		root: root, system: system, audit: audit, tags: root.Subkey("entity tags"), states: root.Subkey("sign-in states"), tokens: tokens,
 		data: make(map[dataKeyID]*crypto.DataKey),
 	}, err
 }

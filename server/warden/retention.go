@@ -74,24 +74,36 @@ func sweep[T any](ctx context.Context, w *Warden, due []T, remove func(store.Tx,
 	return total, nil
 }
 
-// ExpireSessions removes the sessions that have ended.
+// ExpireSessions removes the sessions that have ended, and what is remembered of
+// sign-ins that nobody can come back to any more.
 func (w *Warden) ExpireSessions(ctx context.Context) (int, error) {
 	now := store.At(w.now())
 	var due []store.Session
+	var states []store.UsedState
 	err := w.store.View(ctx, func(r store.Reader) (err error) {
-		due, err = r.ExpiredSessions(now)
+		if due, err = r.ExpiredSessions(now, store.At(w.now().Add(-idleTime))); err != nil {
+			return err
+		}
+		states, err = r.ExpiredStates(now)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	return sweep(ctx, w, due, func(tx store.Tx, s store.Session) (bool, error) {
+	ended, err := sweep(ctx, w, due, func(tx store.Tx, s store.Session) (bool, error) {
 		s, err := tx.Session(s.ID)
-		if errors.Is(err, store.ErrNotFound) || err == nil && s.Expires > now {
+		if errors.Is(err, store.ErrNotFound) || err == nil && !w.ended(s) {
 			return false, nil
 		}
 		return true, errors.Join(err, tx.DeleteSession(s))
 	})
+	if err != nil {
+		return ended, err
+	}
+	forgotten, err := sweep(ctx, w, states, func(tx store.Tx, s store.UsedState) (bool, error) {
+		return true, tx.ForgetState(s)
+	})
+	return ended + forgotten, err
 }
 
 // ExpireKeys removes the API keys that ended long ago.

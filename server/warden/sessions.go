@@ -11,10 +11,13 @@ import (
 	"coffer/store"
 )
 
-const (
-	sessionTime = 30 * 24 * time.Hour
-	tokenIssuer = "coffer"
-)
+// MaxSessionTTL is the longest that a session may last, and the default.
+const MaxSessionTTL = 30 * 24 * time.Hour
+
+// idleTime is how long a browser may stay away and still be signed in.
+const idleTime = 7 * 24 * time.Hour
+
+const tokenIssuer = "coffer"
 
 // identifySession finds out whose service token this is. A token whose session
 // was ended is as good as none.
@@ -51,6 +54,37 @@ func (w *Warden) identifySession(ctx context.Context, who Caller, token string) 
 	return who, nil
 }
 
+// identifyBrowser finds out whose session the cookie of a browser stands for.
+func (w *Warden) identifyBrowser(ctx context.Context, who Caller, token string) (Caller, error) {
+	hash := crypto.HashToken(token)
+	err := w.store.View(ctx, func(r store.Reader) (err error) {
+		if who.session, err = r.SessionByHash(hash); err != nil {
+			return err
+		}
+		who.user, err = r.User(who.session.User)
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && w.ended(who.session):
+		return Caller{}, errUnauthorized("You are not signed in here any more. Sign in again.")
+	case err != nil:
+		return Caller{}, w.outward(err)
+	}
+	who.kind, who.scopes = access.Session, access.All
+	w.uses.note(who.session.ID, w.now())
+	return who, nil
+}
+
+// ended reports whether a session's time is over: all of it, or that of a
+// browser which stayed away for too long.
+func (w *Warden) ended(s store.Session) bool {
+	now := w.now()
+	if !s.Expires.Time().After(now) {
+		return true
+	}
+	return s.Idle(store.At(now.Add(-idleTime))) && w.uses.pending(s.ID).count == 0
+}
+
 // SignIn gives the operator a service token in the name of a user.
 func (w *Warden) SignIn(ctx context.Context, who Caller, req api.SignIn) (*api.SignedIn, error) {
 	var s store.Session
@@ -71,10 +105,17 @@ func (w *Warden) SignIn(ctx context.Context, who Caller, req api.SignIn) (*api.S
 	return &api.SignedIn{Token: api.Revealed(token), Username: u.Login, ExpiresAt: api.At(s.Expires.Time())}, err
 }
 
+// startSession begins a session of the caller that a service token stands for.
 func startSession(tx store.Tx, j *journal) (store.Session, error) {
+	return startSessionWith(tx, j, nil)
+}
+
+// startSessionWith begins a session of the caller that a browser's token with
+// this hash stands for.
+func startSessionWith(tx store.Tx, j *journal, hash []byte) (store.Session, error) {
 	s := store.Session{
 		ID: j.ids.Next(), User: j.who.user.ID, Created: store.At(j.now),
-		Expires: store.At(j.now.Add(sessionTime)), UserAgent: j.who.userAgent,
+		Expires: store.At(j.now.Add(j.w.c.SessionTTL)), UserAgent: j.who.userAgent, Hash: hash,
 	}
 	if j.who.ip.IsValid() {
 		s.IP = j.who.ip.String()
@@ -102,7 +143,7 @@ func (w *Warden) Sessions(ctx context.Context, who Caller, _ api.Empty) (*api.Se
 		all, err := r.Sessions(who.user.ID)
 		out.Sessions = make([]api.Session, 0, len(all))
 		for _, s := range all {
-			if s.Expires.Time().After(w.now()) {
+			if !w.ended(s) {
 				out.Sessions = append(out.Sessions, w.shownSession(s, who))
 			}
 		}

@@ -73,6 +73,7 @@ type Config struct {
 	Plan       billing.Plan  // of everybody while billing is off
 	UpgradeURL string        // where a higher plan is had
 
+	SessionTTL       time.Duration // of every sign-in; 0 means MaxSessionTTL
 	TrashRetention   time.Duration
 	VersionRetention billing.Retention // of replaced values
 	AuditRetention   billing.Retention
@@ -104,6 +105,7 @@ type Warden struct {
 	events    chan struct{} // webhooks left something to do
 	confirmed confirmed
 	uses      *keyUses
+	passwords *passwords
 	asked     singleflight.Group // roles, of the code host
 	renewals  singleflight.Group // of grants, by user
 	batch     *batch
@@ -127,6 +129,9 @@ func New(c Config) *Warden {
 	if c.Plans == nil {
 		c.Plans = billing.Plans()
 	}
+	if c.SessionTTL == 0 {
+		c.SessionTTL = MaxSessionTTL
+	}
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour
 	}
@@ -139,6 +144,7 @@ func New(c Config) *Warden {
 	w.bearers = newBearers(c.Now)
 	w.events = make(chan struct{}, 1)
 	w.uses = newKeyUses()
+	w.passwords = newPasswords(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)

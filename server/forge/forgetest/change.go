@@ -3,6 +3,7 @@ package forgetest
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"coffer/server/forge"
@@ -43,8 +44,7 @@ func (w *World) AddOrg(login string, owners ...int64) int64 {
 	w.orgs[id] = Org{ID: id, Login: login, Visibility: Public}
 	w.members[id] = map[int64]string{}
 	for _, user := range owners {
-		must(w.users, "user", user)
-		w.members[id][user] = forge.OrgOwner
+		w.enroll(id, user, forge.OrgOwner)
 	}
 	return id
 }
@@ -78,9 +78,8 @@ func (w *World) place(r Repo) {
 	w.paths[at], w.repos[r.ID] = r.ID, r
 }
 
-// AddTeam makes a team of an organization with these members, and gives it these
-// repositories with [World.AddTeamRepo]. A team without a role on code can still
-// have units.
+// AddTeam makes a team of an organization with these members, who become members
+// of that as well. Its repositories come with [World.AddTeamRepo].
 func (w *World) AddTeam(t Team, members ...int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,10 +88,9 @@ func (w *World) AddTeam(t Team, members ...int64) int64 {
 	w.teams[t.ID] = t
 	w.teamMembers[t.ID], w.teamRepos[t.ID] = map[int64]bool{}, map[int64]bool{}
 	for _, user := range members {
-		must(w.users, "user", user)
 		w.teamMembers[t.ID][user] = true
 		if w.members[t.Org][user] == "" {
-			w.members[t.Org][user] = forge.OrgMember
+			w.enroll(t.Org, user, forge.OrgMember)
 		}
 	}
 	return t.ID
@@ -113,16 +111,30 @@ func (w *World) SetMember(org, user int64, standing string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	must(w.orgs, "organization", org)
-	must(w.users, "user", user)
+	w.enroll(org, user, standing)
 	if standing != "" {
-		w.members[org][user] = standing
 		return
 	}
-	delete(w.members[org], user)
 	for id, t := range w.teams {
 		if t.Org == org {
 			delete(w.teamMembers[id], user)
 		}
+	}
+}
+
+func (w *World) enroll(org, user int64, standing string) {
+	must(w.users, "user", user)
+	at, there := slices.BinarySearch(w.rosters[org], user)
+	switch {
+	case standing == "" && there:
+		w.rosters[org] = slices.Delete(w.rosters[org], at, at+1)
+	case standing != "" && !there:
+		w.rosters[org] = slices.Insert(w.rosters[org], at, user)
+	}
+	if standing == "" {
+		delete(w.members[org], user)
+	} else {
+		w.members[org][user] = standing
 	}
 }
 
@@ -267,8 +279,8 @@ func (w *World) DeleteUser(user int64) {
 			w.deleteRepo(r)
 		}
 	}
-	for _, members := range w.members {
-		delete(members, user)
+	for org := range w.members {
+		w.enroll(org, user, "")
 	}
 	for _, grants := range w.grants {
 		delete(grants, user)
@@ -300,6 +312,7 @@ func (w *World) DeleteOrg(org int64) {
 		}
 	}
 	delete(w.members, org)
+	delete(w.rosters, org)
 	maps.DeleteFunc(w.formerly, func(_ string, id int64) bool { return id == org })
 	delete(w.logins, strings.ToLower(o.Login))
 	delete(w.orgs, org)

@@ -90,21 +90,31 @@ func (g *Gitea) serve(rw http.ResponseWriter, r *http.Request) {
 	g.mux.ServeHTTP(rw, r)
 }
 
-// api is a route of the API. Scopes "user" means that a token needs read:user.
+// api is a route of the API. Scopes "user" means that a token needs read:user;
+// those after a semicolon are asked for on their own.
 func (g *Gitea) api(path string, open bool, scopes string, handle func(a *giteaAsk)) {
 	g.mux.HandleFunc("GET /api/v1"+path, func(rw http.ResponseWriter, r *http.Request) {
 		a := &giteaAsk{Request: r, rw: rw, base: giteaBase(r)}
 		if !g.authenticate(a) || !g.sudo(a) {
 			return
 		}
-		if a.doer.id == 0 && !open {
-			a.fail(http.StatusUnauthorized, "token is required")
-			return
+		for group := range strings.SplitSeq(scopes, ";") {
+			if !a.scoped(group) {
+				return
+			}
 		}
-		if a.scoped(scopes) {
+		if open || a.signed() {
 			handle(a)
 		}
 	})
+}
+
+// signed refuses strangers.
+func (a *giteaAsk) signed() bool {
+	if a.doer.id == 0 {
+		a.fail(http.StatusUnauthorized, "token is required")
+	}
+	return a.doer.id != 0
 }
 
 // giteaBase is what http.StripPrefix took away.
@@ -133,7 +143,7 @@ func (g *Gitea) authenticate(a *giteaAsk) bool {
 		a.doer = giteaDoer{id: ghost, login: "gitea-actions"}
 		return true
 	case !live || !known || token.Kind != PAT && token.Kind != OAuth:
-		a.fail(http.StatusUnauthorized, "user does not exist [uid: 0, name: ]")
+		a.fail(http.StatusUnauthorized, "invalid username, password or token")
 		return false
 	case user.Blocked:
 		a.fail(http.StatusForbidden, "This account is prohibited from signing in, please contact your site administrator.")
@@ -242,16 +252,16 @@ func (g *Gitea) routes() {
 	g.api("/version", true, "", g.version)
 	g.api("/settings/api", true, "", g.settings)
 	g.api("/user", false, "user", g.user)
-	g.api("/user/repos", false, "user repository", g.userRepos)
+	g.api("/user/repos", false, "user;repository", g.userRepos)
 	g.api("/user/orgs", false, "user organization", g.userOrgs)
 	g.api("/users/search", true, "user", g.search)
-	g.api("/users/{login}/orgs/{org}/permissions", false, "user organization", g.orgPermissions)
+	g.api("/users/{login}/orgs/{org}/permissions", true, "user organization", g.orgPermissions)
 	g.api("/repositories/{id}", false, "repository", g.repoByID)
 	g.api("/repos/{owner}/{repo}", true, "repository", g.inRepo(g.repoByName))
-	g.api("/repos/{owner}/{repo}/teams", false, "repository", g.inRepo(g.repoTeams))
-	g.api("/repos/{owner}/{repo}/collaborators", false, "repository", g.inRepo(g.collaborators))
-	g.api("/repos/{owner}/{repo}/collaborators/{login}", false, "repository", g.inRepo(g.isCollaborator))
-	g.api("/repos/{owner}/{repo}/collaborators/{login}/permission", false, "repository", g.inRepo(g.permission))
+	g.api("/repos/{owner}/{repo}/teams", true, "repository", g.inRepo(signedIn(g.repoTeams)))
+	g.api("/repos/{owner}/{repo}/collaborators", true, "repository", g.inRepo(signedIn(g.collaborators)))
+	g.api("/repos/{owner}/{repo}/collaborators/{login}", true, "repository", g.inRepo(signedIn(g.isCollaborator)))
+	g.api("/repos/{owner}/{repo}/collaborators/{login}/permission", true, "repository", g.inRepo(signedIn(g.permission)))
 	g.api("/orgs/{org}", true, "organization", g.inOrg(g.org))
 	g.api("/orgs/{org}/repos", true, "organization", g.inOrg(g.orgRepos))
 	g.api("/orgs/{org}/members", false, "organization", g.inOrg(g.orgMembers))

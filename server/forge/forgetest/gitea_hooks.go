@@ -27,7 +27,8 @@ func (g *Gitea) Hooks(repo int64) []Hook {
 // as well, and what looks like GitHub's signature is none.
 func (g *Gitea) hook(name, event, action string, r Repo, want forge.Event) Hook {
 	a := &giteaAsk{Request: &http.Request{Host: "git.example"}, doer: giteaDoer{admin: true}}
-	owner := a.owner(g, r.Owner)
+	of, _ := g.World.Owner(r.Owner)
+	owner := a.owner(of)
 	body, err := json.MarshalIndent(map[string]any{
 		"action": action, "repository": g.showRepo(a, r), "organization": owner, "sender": owner,
 	}, "", "  ")

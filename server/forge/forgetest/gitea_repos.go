@@ -30,7 +30,7 @@ func (g *Gitea) showRepo(a *giteaAsk, r Repo) map[string]any {
 	admin := word == "admin" || word == "owner"
 	push := admin || word == "write"
 	return map[string]any{
-		"id": r.ID, "name": r.Name, "full_name": owner.Login + "/" + r.Name, "owner": a.owner(g, r.Owner),
+		"id": r.ID, "name": r.Name, "full_name": owner.Login + "/" + r.Name, "owner": a.owner(owner),
 		"private":  r.Visibility == Private,
 		"internal": r.Visibility == Internal || r.Visibility == Public && owner.Visibility == Private,
 		"archived": false, "avatar_url": "",
@@ -63,8 +63,16 @@ func (g *Gitea) inRepo(handle func(*giteaAsk, Repo)) func(*giteaAsk) {
 			a.notFound()
 			return
 		}
-		owner, _ := g.World.Owner(r.Owner)
-		if a.publicOnly(r.Visibility == Public && owner.Visibility == Public, "repos") {
+		if a.publicOnly(r.Visibility != Private, "repos") {
+			handle(a, r)
+		}
+	}
+}
+
+// signedIn is for what strangers are not told, even of what they see.
+func signedIn(handle func(*giteaAsk, Repo)) func(*giteaAsk, Repo) {
+	return func(a *giteaAsk, r Repo) {
+		if a.signed() {
 			handle(a, r)
 		}
 	}
@@ -94,18 +102,18 @@ func (g *Gitea) userRepos(a *giteaAsk) {
 		if role == forge.Read && r.Visibility != Private && !g.World.InTeam(r.ID, a.doer.id) {
 			continue
 		}
-		if role != forge.None || g.World.InTeam(r.ID, a.doer.id) {
+		if r.Owner == a.doer.id || role != forge.None || g.World.InTeam(r.ID, a.doer.id) {
 			all = append(all, r)
 		}
 	}
 	giteaPages(g, a, all, true, func(r Repo) any { return g.showRepo(a, r) })
 }
 
-// orgRepos counts what it does not show.
+// orgRepos counts what it does not show to who is signed in.
 func (g *Gitea) orgRepos(a *giteaAsk, o Org) {
 	var all []Repo
 	for _, r := range g.World.Repos() {
-		if r.Owner == o.ID {
+		if r.Owner == o.ID && (a.doer.id != 0 || r.Visibility != Private) {
 			all = append(all, r)
 		}
 	}
@@ -164,7 +172,7 @@ func (g *Gitea) permission(a *giteaAsk, r Repo) {
 		return
 	}
 	word := g.claimed(r, u)
-	Answer(a.rw, http.StatusOK, map[string]any{"permission": word, "role_name": word, "user": a.person(u)})
+	Answer(a.rw, http.StatusOK, map[string]any{"permission": word, "role_name": word, "user": a.shown(u.ID, u.Login, u.Email, Public)})
 }
 
 func (g *Gitea) claimed(r Repo, u User) string {

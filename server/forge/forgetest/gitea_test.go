@@ -1,6 +1,9 @@
 package forgetest_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"coffer/server/forge"
@@ -68,5 +71,49 @@ func gitea(t *testing.T, listen func(testing.TB, *forgetest.World) *forgetest.Gi
 			Refreshes:         true,
 			SingleUse:         fake.Forgejo(),
 		},
+	}
+}
+
+// naive follows the host to the letter: who is shown a repository reads it.
+type naive struct{ *forge.Gitea }
+
+func (l naive) Role(ctx context.Context, as forge.Asker, repo forge.Repository) (forge.Reachable, error) {
+	got, err := l.Gitea.Role(ctx, as, repo)
+	if err == nil && got.Role == forge.None {
+		got.Role = forge.Read
+	}
+	return got, err
+}
+
+func TestTheRulesSeeAGiteaThatIsTakenLiterally(t *testing.T) {
+	host := func(t *testing.T) *forgetest.Host {
+		return gitea(t, forgetest.NewGitea).Wrap(func(f forge.Forge) forge.Forge { return naive{f.(*forge.Gitea)} })
+	}
+	sees := []string{"outsiders have no role, not even on what is public", "seeing a repository is no role"}
+	got := forgetest.Broken(t, host, append(sees, "a collaborator has the role they were given", "a renamed repository is found by its id")...)
+	if !slices.Equal(got, sees) {
+		t.Errorf("the rules that do not hold are %q, want %q", got, sees)
+	}
+}
+
+// quitter gives a grant up as soon as the host does not answer.
+type quitter struct{ *forge.Gitea }
+
+func (h quitter) Refresh(ctx context.Context, refresh string) (forge.Grant, error) {
+	grant, err := h.Gitea.Refresh(ctx, refresh)
+	if _, down := errors.AsType[*forge.Unavailable](err); down {
+		err = forge.ErrGrantEnded
+	}
+	return grant, err
+}
+
+func TestTheRulesSeeAForgejoThatIsGivenUp(t *testing.T) {
+	host := func(t *testing.T) *forgetest.Host {
+		return gitea(t, forgetest.NewForgejo).Wrap(func(f forge.Forge) forge.Forge { return quitter{f.(*forge.Gitea)} })
+	}
+	sees := []string{"a host that fails does not end a grant"}
+	got := forgetest.Broken(t, host, append(sees, "a refresh brings new tokens", "a refresh token that is over ends the grant")...)
+	if !slices.Equal(got, sees) {
+		t.Errorf("the rules that do not hold are %q, want %q", got, sees)
 	}
 }

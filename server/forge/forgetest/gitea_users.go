@@ -8,16 +8,14 @@ import (
 	"coffer/server/forge"
 )
 
-// account is a user or an organization as the host shows either: alike. What
-// concerns the account itself is shown to it and to administrators only.
-func (a *giteaAsk) account(id int64, login, email string, v Visibility, admin, blocked bool) map[string]any {
-	own := a.doer.id == id || a.doer.admin
+// shown is a user or an organization as the host shows either to others: alike.
+func (a *giteaAsk) shown(id int64, login, email string, v Visibility) map[string]any {
 	return map[string]any{
 		"id": id, "login": login, "username": login, "full_name": "", "email": email,
 		"avatar_url": "http://" + a.Host + a.base + "/avatars/" + strconv.FormatInt(id, 10),
 		"html_url":   "http://" + a.Host + a.base + "/" + login,
 		"visibility": giteaVisibility(v), "restricted": false,
-		"is_admin": own && admin, "active": own, "prohibit_login": own && blocked,
+		"is_admin": false, "active": false, "prohibit_login": false,
 	}
 }
 
@@ -29,27 +27,25 @@ func giteaVisibility(v Visibility) string {
 	return string(v)
 }
 
+// person is a user. What concerns the account itself is shown to it and to
+// administrators only.
 func (a *giteaAsk) person(u User) map[string]any {
-	return a.account(u.ID, u.Login, u.Email, Public, u.SiteAdmin, u.Blocked)
-}
-
-func (a *giteaAsk) owner(g *Gitea, id int64) map[string]any {
-	if u, ok := g.World.User(id); ok {
-		return a.person(u)
+	shown := a.shown(u.ID, u.Login, u.Email, Public)
+	if a.doer.id == u.ID || a.doer.admin {
+		shown["is_admin"], shown["active"], shown["prohibit_login"] = u.SiteAdmin, true, u.Blocked
 	}
-	o, _ := g.World.Owner(id)
-	shown := a.account(o.ID, o.Login, "", o.Visibility, false, false)
-	shown["active"] = false
 	return shown
 }
 
+func (a *giteaAsk) owner(o Owner) map[string]any { return a.shown(o.ID, o.Login, "", o.Visibility) }
+
 func (g *Gitea) user(a *giteaAsk) {
-	if a.doer.id == ghost {
-		shown := a.account(ghost, a.doer.login, "teabot@gitea.io", Public, false, false)
-		Answer(a.rw, http.StatusOK, shown)
-		return
+	shown := a.shown(a.doer.id, a.doer.login, "", Public)
+	shown["active"] = true
+	if u, ok := g.World.User(a.doer.id); ok {
+		shown = a.person(u)
 	}
-	Answer(a.rw, http.StatusOK, a.owner(g, a.doer.id))
+	Answer(a.rw, http.StatusOK, shown)
 }
 
 // search looks people up. An id that is no number filters nothing.
@@ -61,6 +57,7 @@ func (g *Gitea) search(a *giteaAsk) {
 			found = append(found, a.person(u))
 		}
 	}
+	a.rw.Header().Set("X-Total-Count", strconv.Itoa(len(found)))
 	Answer(a.rw, http.StatusOK, map[string]any{"ok": true, "data": found[:min(len(found), 50)]})
 }
 
@@ -132,6 +129,8 @@ func (g *Gitea) orgPermissions(a *giteaAsk) {
 	switch {
 	case known && userMoved:
 		a.moved(http.StatusTemporaryRedirect, "/users/"+a.PathValue("login"), "/users/"+u.Login)
+		return
+	case known && !a.signed():
 		return
 	case !known || !there || orgMoved || !g.seesOrg(a, o):
 		a.notFound()
@@ -268,6 +267,9 @@ func giteaUnits(t Team) map[string]string {
 	if t.Role != forge.None {
 		for _, unit := range []string{"repo.code", "repo.issues", "repo.pulls"} {
 			units[unit] = giteaWord(t.Role)
+			if t.ID >= owners {
+				units[unit] = "owner"
+			}
 		}
 	}
 	return units

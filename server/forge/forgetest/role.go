@@ -107,7 +107,7 @@ func (w *World) Everyone(repo int64) []Grant {
 			found[u] = Grant{User: w.users[u], Role: role, Custom: w.grants[repo][u].Custom}
 		}
 	}
-	return sorted(found, func(g Grant) int64 { return g.User.ID })
+	return sorted(found)
 }
 
 // candidates are the users who can have a role on a repository.

@@ -19,7 +19,7 @@
 //	}
 //
 //	func (g *GitHub) user(rw http.ResponseWriter, r *http.Request) {
-//		token, ok := g.World.Live(r.Header.Get("Authorization")[len("Bearer "):])
+//		token, ok := g.World.Live(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 //		user, known := g.World.User(token.User)
 //		if !ok || !known || user.Blocked {
 //			Answer(rw, http.StatusUnauthorized, map[string]any{"message": "Bad credentials"})
@@ -41,8 +41,8 @@
 package forgetest
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -138,6 +138,7 @@ type World struct {
 	oldPaths map[path]int64
 
 	members     map[int64]map[int64]string // by organization and user
+	rosters     map[int64][]int64          // the same users by organization, in order
 	grants      map[int64]map[int64]Grant  // by repository and user; User is empty
 	teamMembers map[int64]map[int64]bool   // by team and user
 	teamRepos   map[int64]map[int64]bool   // by team and repository
@@ -157,7 +158,7 @@ func NewWorld() *World {
 		clock: time.Now().Truncate(time.Second),
 		users: map[int64]User{}, orgs: map[int64]Org{}, repos: map[int64]Repo{}, teams: map[int64]Team{},
 		logins: map[string]int64{}, formerly: map[string]int64{}, paths: map[path]int64{}, oldPaths: map[path]int64{},
-		members: map[int64]map[int64]string{}, grants: map[int64]map[int64]Grant{},
+		members: map[int64]map[int64]string{}, rosters: map[int64][]int64{}, grants: map[int64]map[int64]Grant{},
 		teamMembers: map[int64]map[int64]bool{}, teamRepos: map[int64]map[int64]bool{},
 		tokenState: newTokenState(),
 	}
@@ -260,14 +261,21 @@ func (w *World) Owner(id int64) (Owner, bool) {
 func (w *World) Users() []User {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return sorted(w.users, func(u User) int64 { return u.ID })
+	return sorted(w.users)
+}
+
+// Orgs lists all organizations by id.
+func (w *World) Orgs() []Org {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return sorted(w.orgs)
 }
 
 // Repos lists all repositories by id.
 func (w *World) Repos() []Repo {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return sorted(w.repos, func(r Repo) int64 { return r.ID })
+	return sorted(w.repos)
 }
 
 // Members lists an organization's members by id.
@@ -275,10 +283,9 @@ func (w *World) Members(org int64) []Member {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	all := make([]Member, 0, len(w.members[org]))
-	for user, standing := range w.members[org] {
-		all = append(all, Member{w.users[user], standing})
+	for _, user := range w.rosters[org] {
+		all = append(all, Member{w.users[user], w.members[org][user]})
 	}
-	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.User.ID, b.User.ID) })
 	return all
 }
 
@@ -299,7 +306,7 @@ func (w *World) OrgsOf(user int64) []Org {
 			mine[id] = w.orgs[id]
 		}
 	}
-	return sorted(mine, func(o Org) int64 { return o.ID })
+	return sorted(mine)
 }
 
 // Direct lists a repository's explicit collaborators by id: neither its owners
@@ -308,11 +315,11 @@ func (w *World) Direct(repo int64) []Grant {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	all := make([]Grant, 0, len(w.grants[repo]))
-	for user, g := range w.grants[repo] {
+	for _, user := range slices.Sorted(maps.Keys(w.grants[repo])) {
+		g := w.grants[repo][user]
 		g.User = w.users[user]
 		all = append(all, g)
 	}
-	slices.SortFunc(all, func(a, b Grant) int { return cmp.Compare(a.User.ID, b.User.ID) })
 	return all
 }
 
@@ -326,7 +333,7 @@ func (w *World) TeamsOn(repo int64) []Team {
 			found[id] = w.teams[id]
 		}
 	}
-	return sorted(found, func(t Team) int64 { return t.ID })
+	return sorted(found)
 }
 
 // Team finds a team by id.
@@ -345,16 +352,15 @@ func (w *World) TeamMembers(team int64) []User {
 	for id := range w.teamMembers[team] {
 		found[id] = w.users[id]
 	}
-	return sorted(found, func(u User) int64 { return u.ID })
+	return sorted(found)
 }
 
 // sorted lists a map's values by id.
-func sorted[T any](m map[int64]T, id func(T) int64) []T {
+func sorted[T any](m map[int64]T) []T {
 	all := make([]T, 0, len(m))
-	for _, v := range m {
-		all = append(all, v)
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, m[id])
 	}
-	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
 	return all
 }
 

@@ -1,6 +1,9 @@
 package openapi
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // operation is one operation of a piece, and after [builder.expand] one of the
 // document.
@@ -66,7 +69,7 @@ func (b *builder) expand(op *operation, tag string) *operation {
 	if op.Scope != nil {
 		errors = slices.Concat(errors, b.base.Shared.Errors)
 	}
-	if op.RequestBody != nil { // a body that is no object of ours is read as it comes, whatever its size
+	if streamed(op.RequestBody) { // it is read as it comes, whatever its size
 		errors = slices.DeleteFunc(errors, func(slug string) bool { return slug == "payload-too-large" })
 	}
 	b.addHeaders(&out, slices.Contains(errors, "rate-limited"))
@@ -74,6 +77,12 @@ func (b *builder) expand(op *operation, tag string) *operation {
 	out.secure()
 	out.Body, out.Answers, out.Page, out.Location, out.ETag, out.Errors = "", nil, "", false, false, nil
 	return &out
+}
+
+// streamed reports whether a body is something else than an object of ours.
+func streamed(body object) bool {
+	content, _ := body["content"].(object)
+	return body != nil && content["application/json"] == nil
 }
 
 // answer is an answer that is no error.
@@ -112,14 +121,20 @@ func (op *operation) secure() {
 	op.Security = []any{}
 	switch {
 	case op.Scope == nil:
+		return
 	case op.Credentials == "operator":
 		op.Servers = operatorSocket
+		return
+	case op.Credentials == "session":
 	case len(op.Scope) == 0:
 		op.Security = []any{object{"bearer": []string{}}}
 	default:
 		for _, scope := range op.Scope {
 			op.Security = append(op.Security, object{"bearer": []string{scope}})
 		}
+	}
+	if kinds := strings.Split(op.Credentials, ","); slices.Contains(kinds, "any") || slices.Contains(kinds, "session") {
+		op.Security = append(op.Security, object{"session": []string{}})
 	}
 }
 

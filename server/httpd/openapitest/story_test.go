@@ -1,6 +1,9 @@
 package openapitest_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,6 +22,7 @@ func TestStory(t *testing.T) {
 	w.generic()
 	w.page()
 	w.plan()
+	w.hooked()
 	w.sealed()
 	w.fresh()
 
@@ -86,6 +90,7 @@ func (w *world) succeed() {
 	w.environments()
 	w.permissions()
 	w.account()
+	w.devices()
 	for _, call := range []string{"GET /v1/activity", "GET {V}/activity?limit=100", "GET {V}/activity?action=secrets_pulled&environment=staging&actor=ann"} {
 		w.ask(call, "", 200)
 	}
@@ -165,6 +170,34 @@ func (w *world) account() {
 	w.ask("DELETE /v1/auth/sessions/"+id, "", 204)
 }
 
+// devices signs programs in.
+func (w *world) devices() {
+	w.signIn()
+	start := func() (device, user string) {
+		made := w.as("", "POST /v1/auth/device/start", `{"repository":"ann/api","ownerId":1,"repoId":"2"}`, 200)
+		return w.text(made, "deviceCode"), w.text(made, "userCode")
+	}
+	verify := func(user string) string {
+		return w.text(w.browser("POST /v1/auth/device/verify", `{"userCode":"`+user+`"}`, 200), "confirmToken")
+	}
+	device, user := start()
+	poll := func() { w.as("", "POST /v1/auth/device/poll", `{"deviceCode":"`+device+`"}`, 200) }
+	poll()
+	confirm := `{"confirmToken":"` + verify(user) + `"}`
+	w.browser("POST /v1/auth/device/approve", confirm, 200)
+	poll()
+	w.browser("POST /v1/auth/device/approve", confirm, 404)
+	w.browser("POST /v1/auth/device/verify", `{"userCode":"`+user+`"}`, 404)
+
+	w.as("", "POST /v1/auth/device/start", "", 200)
+	device, user = start()
+	confirm = `{"confirmToken":"` + verify(user) + `"}`
+	w.browser("POST /v1/auth/device/deny", confirm, 200)
+	poll()
+	w.browser("POST /v1/auth/device/deny", confirm, 404)
+	w.as("", "POST /v1/auth/device/poll", `{"deviceCode":"`+strings.Repeat("0", 64)+`"}`, 404)
+}
+
 // conflict asks for what the present state forbids.
 func (w *world) conflict() {
 	w.operator("POST /v1/operator/users", `{"username":"bob","password":"long enough"}`, 409)
@@ -213,12 +246,18 @@ func (w *world) generic() {
 			w.as(w.elsewhere, target, "", 403)
 		}
 		ask := w.ask
-		if op.operator {
+		switch {
+		case op.operator:
 			ask = w.operator
+		case op.session:
+			ask = w.browser
 		}
 		for _, status := range op.statuses {
 			switch status {
 			case "400":
+				if strings.Contains(op.path, "webhook") {
+					continue // answered by an instance that takes them: see hooked
+				}
 				ask(target+"?twice=1&twice=1", op.body, 400)
 			case "404":
 				if strings.Contains(op.path, "{") && op.path != "/errors/{slug}" {
@@ -230,7 +269,7 @@ func (w *world) generic() {
 				if op.method == http.MethodGet {
 					ask(target+"?limit=0", "", 422)
 				} else if op.path != "/v1/sys/unseal" {
-					ask(target, "{}", 422)
+					ask(target, op.wrong, 422)
 				}
 			}
 		}
@@ -245,6 +284,32 @@ func (w *world) page() {
 	w.as("", "GET /errors/made-up", "", 404)
 	etag := w.as("", "GET /v1/openapi.json", "", 200).header.Get("ETag")
 	w.as("", "GET /v1/openapi.json", "", 304, "If-None-Match", etag)
+}
+
+// hooked takes webhooks, as an instance of each kind of code host.
+func (w *world) hooked() {
+	const secret, body = "a secret", "{}"
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(body))
+	signature := hex.EncodeToString(mac.Sum(nil))
+	for _, c := range []struct {
+		kind, name, value string
+		headers           []string
+		paths             []string
+	}{
+		{"github", "X-Hub-Signature-256", "sha256=" + signature, []string{"X-GitHub-Event", "ping", "X-GitHub-Delivery", "1"},
+			[]string{"/v1/github/webhook", "/v1/webhooks/github"}},
+		{"gitea", "X-Gitea-Signature", signature, []string{"X-Gitea-Event", "push", "X-Gitea-Delivery", "1"}, []string{"/v1/webhooks/gitea"}},
+		{"gitlab", "X-Gitlab-Token", secret, []string{"X-Gitlab-Event", "System Hook", "X-Gitlab-Event-UUID", "1"}, []string{"/v1/webhooks/gitlab"}},
+	} {
+		bound := w.boundTo(c.kind, secret)
+		for _, path := range c.paths {
+			bound.as("", "POST "+path, body, 400)
+			bound.as("", "POST "+path, body, 403, append([]string{c.name, "sha256=0"}, c.headers...)...)
+			bound.as("", "POST "+path, body, 200, append([]string{c.name, c.value}, c.headers...)...)
+			w.as("", "POST "+path, body, 503)
+		}
+	}
 }
 
 // plan reaches the limits of the smallest plan.
@@ -263,7 +328,7 @@ func (w *world) plan() {
 func (w *world) sealed() {
 	w.operator("POST /v1/sys/seal", "", 204)
 	for _, op := range w.operations() {
-		if op.scoped {
+		if op.scoped || strings.HasPrefix(op.path, "/v1/auth/") {
 			w.ask(op.method+" "+op.target, op.body, 503)
 		}
 	}

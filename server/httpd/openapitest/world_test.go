@@ -27,6 +27,7 @@ type world struct {
 	url string
 
 	jwt       string // of ann
+	cookie    string // of ann's browser
 	key       string // of ann, with all scopes
 	elsewhere string // of ann, for another address
 
@@ -35,7 +36,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	in := servertest.New(t, func(c *server.Config) { c.Metrics.Token = "figures" }).Validate()
-	_, err := in.Operator.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: api.NewSecret("a password")})
+	_, err := in.Operator.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: api.NewSecret(servertest.Password)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +49,14 @@ func (w *world) onPlan(plan string) *world {
 	ann := in.User("ann")
 	in.Vault(ann, "ann/api")
 	return &world{t: w.t, in: in, url: in.URL, jwt: ann.Token}
+}
+
+// boundTo is another world, bound to a code host that nobody asks.
+func (w *world) boundTo(kind, webhookSecret string) *world {
+	in := servertest.New(w.t, func(c *server.Config) {
+		c.Forge = server.ForgeConfig{Kind: kind, URL: "http://127.0.0.1:1", WebhookSecret: webhookSecret}
+	}).Validate()
+	return &world{t: w.t, in: in, url: in.URL}
 }
 
 // boot starts a server that is not set up.
@@ -88,6 +97,20 @@ func (w *world) as(token, call, body string, status int, headers ...string) answ
 		headers = append(headers, "Authorization", "Bearer "+token)
 	}
 	return w.send(openapitest.Transport(w.t, nil), w.url, call, body, status, headers)
+}
+
+// signIn signs ann in in a browser.
+func (w *world) signIn() {
+	w.t.Helper()
+	b := w.in.Browser()
+	b.SignIn("ann")
+	w.cookie = "coffer_session=" + b.Cookie("coffer_session", "/")
+}
+
+// browser asks in ann's browser.
+func (w *world) browser(call, body string, status int, headers ...string) answer {
+	w.t.Helper()
+	return w.as("", call, body, status, append(headers, "Cookie", w.cookie)...)
 }
 
 // operator asks over the operator's way in.
@@ -151,6 +174,8 @@ type described struct {
 	body         string
 	scoped       bool // it takes a credential
 	operator     bool
+	session      bool   // it takes a session of the web UI only
+	wrong        string // a body that breaks a rule
 	statuses     []string
 }
 
@@ -185,7 +210,8 @@ func (w *world) operations() []described {
 				w.t.Fatal(err)
 			}
 			d := described{method: strings.ToUpper(method), path: path, target: there.Replace(path), nowhere: gone.Replace(path),
-				body: bodies[op.OperationID], scoped: op.Scope != nil, operator: op.Credentials == "operator"}
+				body: bodies[op.OperationID], scoped: op.Scope != nil, operator: op.Credentials == "operator",
+				session: op.Credentials == "session", wrong: cmp.Or(wrongBodies[op.OperationID], "{}")}
 			for status := range op.Responses {
 				d.statuses = append(d.statuses, status)
 			}
@@ -208,3 +234,6 @@ var bodies = map[string]string{
 	"changeOverride":     `{"canRead":true}`,
 	"changeOrganization": `{"displayName":"x"}`,
 }
+
+// wrongBodies break a rule where an empty object breaks none.
+var wrongBodies = map[string]string{"startDeviceLogin": `{"repository":"x"}`}
