@@ -16,7 +16,7 @@ import (
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
-	"coffer/server":               {"server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/billing", "server/forge", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server":               {"server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
 	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/metrics", "web"},
 	"coffer/server/httpd/openapi": {},
@@ -43,6 +43,7 @@ var rooms = map[string][]string{
 	"coffer/store/kv/kvtest":          {"store/kv"},
 	"coffer/server/httpd/openapitest": {"server/httpd/openapi"},
 	"coffer/server/servertest":        {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+	"coffer/server/forge/forgetest":   {"server/forge"},
 	"coffer/server/bench":             {},
 }
 

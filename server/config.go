@@ -1,9 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"time"
 
 	"coffer/server/billing"
@@ -23,6 +25,7 @@ type Config struct {
 
 	Store  StoreConfig
 	Unseal UnsealConfig
+	Forge  ForgeConfig
 	Audit  AuditConfig
 	Push   PushConfig
 	Plans  PlansConfig
@@ -37,8 +40,13 @@ type Config struct {
 	// TestOnlyNow is the clock of tests.
 	TestOnlyNow func() time.Time
 
-	// TestOnlyForge makes the code host of tests, in place of the built-in one.
-	TestOnlyForge func() forge.Forge
+	// TestOnlyForge makes the code host in tests, whatever Forge says.
+	TestOnlyForge func(forge.Directory) forge.Forge
+}
+
+// publicURL is how clients reach the instance, without a trailing slash.
+func (c Config) publicURL() string {
+	return strings.TrimRight(cmp.Or(c.PublicURL, "http://"+c.Listen), "/")
 }
 
 // SessionConfig says how long somebody stays signed in: TTL at most and by

@@ -89,7 +89,7 @@ func (h *codeHost) Self(context.Context, string) (forge.User, error) {
 func (h *codeHost) Revoke(context.Context, forge.Grant) error { return nil }
 
 func (h *codeHost) option(c *server.Config) {
-	c.TestOnlyForge = func() forge.Forge { return h }
+	c.TestOnlyForge = func(forge.Directory) forge.Forge { return h }
 }
 
 var (

@@ -75,13 +75,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Audit.Reads != "" && cfg.Audit.Reads != "durable" && cfg.Audit.Reads != "batched" {
 		return nil, fmt.Errorf("audit.reads is %q; it is durable or batched", cfg.Audit.Reads)
 	}
+	cfg.PublicURL = cfg.publicURL()
 	if err := cfg.Session.check(); err != nil {
 		return nil, err
 	}
-	if cfg.PublicURL == "" {
-		cfg.PublicURL = "http://" + cfg.Listen
-	}
-	cfg.PublicURL = strings.TrimRight(cfg.PublicURL, "/")
 	if cfg.Plans.UpgradeURL == "" {
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
@@ -94,6 +91,10 @@ func New(cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
+	host, err := s.c.codeHost()
+	if err != nil {
+		return err
+	}
 	target, err := openStream(s.c.Audit.Stream)
 	if err != nil {
 		return err
@@ -113,10 +114,12 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
-		SessionTTL: s.c.Session.TTL, Forge: s.c.forge(),
+		SessionTTL:     s.c.Session.TTL,
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
 		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,
+		Forge: host.client, ForgeURL: host.url, ForgeMovedFrom: host.before, RoleTTL: s.c.Forge.RoleTTL,
+		ForgeCredential: s.c.Forge.credential(),
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{
@@ -130,19 +133,10 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
 		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
-		Stopping: s.stopping,
+		Stopping: s.stopping, Subgroups: s.c.Forge.Kind == forge.KindGitLab,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 	return nil
-}
-
-// forge makes the code host that the instance is bound to, nil for the built-in
-// one.
-func (c Config) forge() func(forge.Directory) forge.Forge {
-	if c.TestOnlyForge == nil {
-		return nil
-	}
-	return func(forge.Directory) forge.Forge { return c.TestOnlyForge() }
 }
 
 // ErrLocked means that another process works on the data.

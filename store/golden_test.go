@@ -66,13 +66,22 @@ func writeSamples(tx Tx) error {
 	for _, write := range []func() error{
 		func() error {
 			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", RootKey: []byte("r"), SystemKey: []byte("s"),
-				AuditChain: []byte("c"), AuditNotary: []byte("n")})
+				AuditChain: []byte("c"), AuditNotary: []byte("n"), ForgeKind: "gitea", ForgeURL: "https://git.example"})
 		},
 		func() error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
 		},
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
+		},
+		func() error { return tx.TakeDelivery(Delivery{ID: []byte("d"), At: 5}) },
+		func() error {
+			return tx.AddEvent(Event{At: 5, Topic: "roles", Name: "member", Repo: "1", Org: "2", User: "3", Login: "Acme", Tries: 1, Next: 6})
+		},
+		func() error {
+			return tx.PutOrg(Org{ID: id(9), Forge: "local", Account: "2", Login: "Acme", DisplayName: "Acme, Inc.",
+				Defaults: map[string]map[string]map[string]bool{"write": {"protected": {"read": true}}},
+				Created:  5, Updated: 6, AvatarURL: "u", People: 3, RosterAt: 7, Named: true})
 		},
 		func() error { return tx.PutOrgMember(OrgMember{Org: id(9), User: id(3), Role: "owner", Joined: 5}) },
 		func() error {

@@ -12,6 +12,8 @@ type Instance struct {
 	TokenKey    []byte `cbor:"20,keyasint"` // signs service tokens, sealed under the system key
 	AuditChain  []byte `cbor:"30,keyasint"` // links the audit log, sealed under the system key
 	AuditNotary []byte `cbor:"31,keyasint"` // signs statements about it, sealed under the system key
+	ForgeKind   string `cbor:"40,keyasint"` // of the code host whose ids stand in the records; "" is local
+	ForgeURL    string `cbor:"41,keyasint"` // of the same
 }
 
 // Method is one way to unseal: the master key in an age file of its own.

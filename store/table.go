@@ -62,6 +62,8 @@ const (
 	tagGrant          = 0x52 // user → Grant
 	tagDevice         = 0x54 // SHA-256 of a device code → Device
 	tagDeviceUserCode = 0x55 // SHA-256 of a user code → SHA-256 of its device code
+	tagDelivery       = 0x56 // SHA-256 of the delivery's id → Delivery
+	tagEvent          = 0x57 // number → Event
 	tagOrgMember      = 0x58 // org user → OrgMember
 )
 

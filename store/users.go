@@ -16,6 +16,9 @@ var users = table[User]{tagUser, "user"}
 // User is the user with this id.
 func (r Reader) User(id ID) (User, error) { return r.memos.users.get(r, users, id) }
 
+// Users lists all users, in the order in which they came.
+func (r Reader) Users() ([]User, error) { return users.list(r.kv) }
+
 // UserAt is the user of an account at the code host.
 func (r Reader) UserAt(forge, account string) (User, error) {
 	id, err := r.kv.Get(key(tagUserForge, forge, "\x00", account))
@@ -31,4 +34,9 @@ func (tx Tx) PutUser(u User) error {
 		return err
 	}
 	return users.put(tx.kv, u, u.ID)
+}
+
+// HasUsersOf reports whether anybody of a kind of code host was ever seen.
+func (r Reader) HasUsersOf(forge string) (bool, error) {
+	return r.any(key(tagUserForge, forge, "\x00"))
 }

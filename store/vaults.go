@@ -64,6 +64,19 @@ func (r Reader) VaultIDByName(repository string) (ID, error) {
 // VaultIDByRepo finds a vault by its repository's id at the code host.
 func (r Reader) VaultIDByRepo(repoID string) (ID, error) { return r.idAt(key(tagVaultRepo, repoID)) }
 
+// HasVaults reports whether there is any vault.
+func (r Reader) HasVaults() (bool, error) { return r.any(key(tagVault)) }
+
+func (r Reader) any(prefix []byte) (found bool, err error) {
+	span := kv.Prefix(prefix)
+	span.Limit = 1
+	err = r.kv.Scan(span, func(_, _ []byte) error {
+		found = true
+		return nil
+	})
+	return found, err
+}
+
 func (r Reader) idAt(k []byte) (ID, error) {
 	b, err := r.kv.Get(k)
 	if err != nil {

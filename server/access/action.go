@@ -113,6 +113,7 @@ const (
 	SystemSeal
 	JobList
 	JobRun
+	ForgeCheck
 	AuditExport
 	AuditVerify
 

@@ -124,6 +124,7 @@ var rows = [actionEnd]Row{
 	SystemSeal:     {Name: "system_seal", Kinds: Operator},
 	JobList:        {Name: "job_list", Kinds: Operator},
 	JobRun:         {Name: "job_run", Kinds: Operator},
+	ForgeCheck:     {Name: "forge_check", Kinds: Operator},
 	AuditExport:    {Name: "audit_export", Kinds: Operator},
 	AuditVerify:    {Name: "audit_verify", Kinds: Operator},
 }

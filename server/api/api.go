@@ -63,6 +63,7 @@ const (
 	KeyRule         = "A key starts with A-Z and uses A-Z, 0-9 and _, at most 256 characters."
 	EnvironmentRule = "An environment name has 2 to 30 characters: a-z first, then a-z, 0-9, - and _."
 	RepoRule        = "A repository is named owner/repo, of letters, digits, '.', '_' and '-'; at most 39 and 100 characters."
+	SubgroupRule    = "A repository is named group/repo or group:subgroup/repo, of letters, digits, '.', '_' and '-'; at most 255 and 100 characters."
 )
 
 // ValidKey reports whether s may name a secret.
@@ -77,9 +78,24 @@ func ValidEnvironment(s string) bool {
 		every(s, func(c byte) bool { return isLower(c) || isDigit(c) || c == '_' || c == '-' })
 }
 
-// ValidOwner reports whether s may be the first half of a repository's name.
+// ValidOwner reports whether s may be the first half of a repository's name. At
+// GitLab more may; see [ValidGroups].
 func ValidOwner(s string) bool {
 	return hasLength(s, 1, 39) && every(s, inRepo) && s != "." && s != ".."
+}
+
+// ValidGroups reports whether s may be the first half of a repository's name at
+// GitLab, where groups are in groups: they are joined by ':'.
+func ValidGroups(s string) bool {
+	if !hasLength(s, 1, 255) {
+		return false
+	}
+	for group := range strings.SplitSeq(s, ":") {
+		if group == "" || group == "." || group == ".." || !every(group, inRepo) {
+			return false
+		}
+	}
+	return true
 }
 
 // ValidRepo reports whether s may be the second half of a repository's name.
@@ -108,10 +124,12 @@ func every(s string, ok func(byte) bool) bool {
 	return true
 }
 
-// SplitRepo cuts "owner/repo" and reports whether both halves are well formed.
+// SplitRepo cuts "owner/repo" and reports whether both halves are well formed at
+// any code host. What an instance takes from outside is held against its own
+// host's rule besides: see [Fields].
 func SplitRepo(full string) (owner, repo string, ok bool) {
 	owner, repo, ok = strings.Cut(full, "/")
-	return owner, repo, ok && ValidOwner(owner) && ValidRepo(repo)
+	return owner, repo, ok && ValidGroups(owner) && ValidRepo(repo)
 }
 
 // Preview masks a value: eight bullets for up to eight code points, two ends of

@@ -107,6 +107,9 @@ const maxFields = 100
 
 // Fields gathers what is wrong with a request. The zero value is ready.
 type Fields struct {
+	// Subgroups lets the owner of a repository be GitLab's groups in groups.
+	Subgroups bool
+
 	errs  []FieldError
 	count int
 	seen  map[string]bool
@@ -189,7 +192,11 @@ func (f *Fields) environment(field, v string) {
 }
 
 func (f *Fields) repo(field, v string) {
-	if _, _, ok := SplitRepo(v); !ok {
+	owner, _, ok := SplitRepo(v)
+	switch {
+	case f.Subgroups && !ok:
+		f.Add(field, InvalidFormat, SubgroupRule)
+	case !f.Subgroups && (!ok || !ValidOwner(owner)):
 		f.Add(field, InvalidFormat, RepoRule)
 	}
 }

@@ -28,6 +28,7 @@ type Status struct {
 	Sealed      bool           `json:"sealed"`
 	Version     string         `json:"version"`
 	Methods     []UnsealMethod `json:"methods"`
+	Forge       ForgeStatus    `json:"forge"`
 	LastError   string         `json:"lastError,omitempty"` // why the last unsealing failed
 	AuditKey    string         `json:"auditKey,omitempty"`  // public key that the audit log is signed with; known while unsealed
 }

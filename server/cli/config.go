@@ -31,6 +31,23 @@ type settings struct {
 	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
 	Passphrase      string         `key:"unseal.passphrase" only:"env"`
 	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 20: memory doubles with each step, 256 MiB at 18"`
+	ForgeKind       string         `key:"forge.kind" default:"local" oneof:"local,github,gitea,gitlab" help:"code host that decides who may do what: local (built in), github, gitea (and Forgejo) or gitlab"`
+	ForgeURL        string         `key:"forge.url" help:"address of the code host (default: the public github.com or gitlab.com)"`
+	ForgeAPI        string         `key:"forge.api_url" help:"address of its API (default: what follows from forge.url)"`
+	ForgeMovedFrom  string         `key:"forge.moved_from" help:"address that the same code host had before"`
+	ForgeClient     string         `key:"forge.client_id" help:"client id of the application that people sign in through"`
+	ForgeSecretFile string         `key:"forge.client_secret_file" help:"file with that application's secret"`
+	ForgeSecret     string         `key:"forge.client_secret" only:"env"`
+	ForgeHookFile   string         `key:"forge.webhook_secret_file" help:"file with the secret that the code host signs webhooks with"`
+	ForgeHook       string         `key:"forge.webhook_secret" only:"env"`
+	ForgeTokenFile  string         `key:"forge.token_file" help:"file with the service token for gitea or gitlab"`
+	ForgeToken      string         `key:"forge.token" only:"env"`
+	ForgeApp        string         `key:"forge.app_id" help:"client id or number of the GitHub App that answers for everybody"`
+	ForgeAppKey     string         `key:"forge.app_key_file" help:"file with that App's private key, in PEM"`
+	GitLabAdmin     int            `key:"forge.gitlab.admin_level" default:"50" help:"GitLab access level that counts as admin: 50 (owner) or 40 (maintainer)"`
+	ForgeCA         string         `key:"forge.ca_file" help:"certificates in PEM that vouch for the code host, instead of the system's"`
+	ForgeProxy      string         `key:"forge.proxy" help:"proxy on the way to the code host (default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY)"`
+	RoleTTL         time.Duration  `key:"forge.role_ttl" default:"60s" help:"how long a role learned from the code host counts, at most 60s"`
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
 	Stream          string         `key:"audit.stream" help:"where new records of the activity log go too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601"`
 	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
@@ -64,6 +81,7 @@ func (s settings) config() server.Config {
 		Unseal: server.UnsealConfig{
 			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
 		},
+		Forge: s.forge(),
 		Audit: server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
 		Push:  server.PushConfig{AdditiveClients: s.AdditiveClients},
 		Plans: server.PlansConfig{Default: s.Plan, UpgradeURL: s.UpgradeURL, Limits: s.PlanLimits},
@@ -75,6 +93,17 @@ func (s settings) config() server.Config {
 		Metrics:   server.MetricsConfig{Listen: s.MetricsListen, Token: s.MetricsToken, TokenFile: s.MetricsFile},
 		Log:       server.LogConfig{Level: s.Level, Format: s.Format},
 		Version:   programVersion(),
+	}
+}
+
+// forge is what binds the server to a code host.
+func (s settings) forge() server.ForgeConfig {
+	return server.ForgeConfig{
+		Kind: s.ForgeKind, URL: s.ForgeURL, APIURL: s.ForgeAPI, MovedFrom: s.ForgeMovedFrom,
+		ClientID: s.ForgeClient, ClientSecret: s.ForgeSecret, ClientSecretFile: s.ForgeSecretFile,
+		WebhookSecret: s.ForgeHook, WebhookSecretFile: s.ForgeHookFile,
+		Token: s.ForgeToken, TokenFile: s.ForgeTokenFile, AppID: s.ForgeApp, AppKeyFile: s.ForgeAppKey,
+		GitLabAdminLevel: s.GitLabAdmin, CAFile: s.ForgeCA, Proxy: s.ForgeProxy, RoleTTL: s.RoleTTL,
 	}
 }
 

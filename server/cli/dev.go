@@ -38,6 +38,7 @@ func runDev(ctx context.Context, s *settings, out *console) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := s.config()
 	cfg.Data, cfg.Unseal, cfg.Listen = dir, server.UnsealConfig{}, freeAddress(s.Listen)
+	cfg.Forge = server.ForgeConfig{} // the demo's user and repository are of the built-in code host
 	if s.Level == "info" {
 		cfg.Log.Level = "warn" // so that the lines to paste stay in sight
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os/exec"
 	"slices"
@@ -71,8 +70,10 @@ func chooseRemote(remotes map[string]string) (name, address string, err error) {
 	}
 }
 
-// parseRemote takes "owner/name" out of a git address. Its errors never hold the
-// address, because a token may stand in it.
+// parseRemote takes "owner/name" out of a git address. Where more than two parts
+// are in its path, those before the last are GitLab's groups in groups, as in
+// "group:sub/name". Its errors never hold the address, because a token may stand
+// in it.
 func parseRemote(address string) (string, error) {
 	path, err := remotePath(strings.TrimSpace(address))
 	if err != nil {
@@ -80,14 +81,15 @@ func parseRemote(address string) (string, error) {
 	}
 	path = strings.TrimSuffix(strings.TrimRight(path, "/"), ".git")
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	last := len(parts) - 1
 	switch {
-	case len(parts) < 2:
+	case last < 1:
 		return "", errors.New("its path has no owner and name")
-	case len(parts) > 2:
-		return "", fmt.Errorf("its path has %d parts, not two; on GitLab, join subgroups with ':', like group:sub/project", len(parts))
+	case last > 1 && strings.Trim(parts[0], "0123456789") == "" && !strings.Contains(address, "://"):
+		return "", errors.New("what follows its first ':' looks like a port, which only an address with ssh:// can have")
 	}
-	repo := parts[0] + "/" + parts[1]
-	if _, _, ok := api.SplitRepo(repo); !ok {
+	repo := strings.Join(parts[:last], ":") + "/" + parts[last]
+	if _, _, ok := api.SplitRepo(repo); !ok || strings.Contains(path, ":") {
 		return "", errors.New("its path is no owner/name of letters, digits, '.', '_' and '-'")
 	}
 	return repo, nil

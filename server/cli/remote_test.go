@@ -30,6 +30,9 @@ func TestParseRemote(t *testing.T) {
 		"git@[2001:db8::1]:ann/app.git":                  "ann/app",
 		"[git@git.example:2222]:ann/app.git":             "ann/app",
 		"ssh://git@git.example:22/Ann-1/My_App.v2.git  ": "Ann-1/My_App.v2",
+		"git@gitlab.example:group/sub/project.git":       "group:sub/project",
+		"https://gitlab.com/group/sub/deep/project.git":  "group:sub:deep/project",
+		"ssh://git@gitlab.example:2222/2024/sub/project": "2024:sub/project",
 	} {
 		if got, err := parseRemote(address); err != nil || got != want {
 			t.Errorf("%s: got %q, %v; want %q", address, got, err, want)
@@ -39,26 +42,26 @@ func TestParseRemote(t *testing.T) {
 
 func TestParseRemoteRefuses(t *testing.T) {
 	for address, want := range map[string]string{
-		"":                             "path on this machine",
-		"/srv/git/app.git":             "path on this machine",
-		"../app":                       "path on this machine",
-		"./host:ann/app":               "path on this machine",
-		"file:///srv/git/ann/app.git":  "path on this machine",
-		`C:\git\ann\app`:               "path on this machine",
-		"C:/git/app":                   "path on this machine",
-		"https://git.example/app.git":  "no owner and name",
-		"https://git.example/":         "no owner and name",
-		"https:///ann/app":             "form is unknown",
-		"ftp://git.example/ann/app":    "form is unknown",
-		"codecommit::eu-west-1://app":  "form is unknown",
-		"ext::ssh git.example ann/app": "form is unknown",
-		"https://gitlab.com/group/sub/project.git":  "group:sub/project",
-		"git@gitlab.com:group/sub/deep/project.git": "has 4 parts",
-		"git@git.example:2222/ann/app.git":          "has 3 parts",
-		"ssh://git@git.example/~ann/app":            "letters, digits",
-		"https://git.example/ann/..":                "letters, digits",
-		"https://user:hunter2@git.example/%zz/app":  "form is unknown",
-		"https://user:hunter2@git.example/a b/app":  "letters, digits",
+		"":                                         "path on this machine",
+		"/srv/git/app.git":                         "path on this machine",
+		"../app":                                   "path on this machine",
+		"./host:ann/app":                           "path on this machine",
+		"file:///srv/git/ann/app.git":              "path on this machine",
+		`C:\git\ann\app`:                           "path on this machine",
+		"C:/git/app":                               "path on this machine",
+		"https://git.example/app.git":              "no owner and name",
+		"https://git.example/":                     "no owner and name",
+		"https:///ann/app":                         "form is unknown",
+		"ftp://git.example/ann/app":                "form is unknown",
+		"codecommit::eu-west-1://app":              "form is unknown",
+		"ext::ssh git.example ann/app":             "form is unknown",
+		"git@git.example:2222/ann/app.git":         "looks like a port",
+		"https://gitlab.com/group/../project.git":  "letters, digits",
+		"https://gitlab.com/group:sub/project.git": "letters, digits",
+		"ssh://git@git.example/~ann/app":           "letters, digits",
+		"https://git.example/ann/..":               "letters, digits",
+		"https://user:hunter2@git.example/%zz/app": "form is unknown",
+		"https://user:hunter2@git.example/a b/app": "letters, digits",
 	} {
 		got, err := parseRemote(address)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -234,10 +234,27 @@ func statusRows(o statusOptions, st *api.Status) [][]string {
 	for _, m := range st.Methods {
 		rows = append(rows, []string{"opens with", strings.TrimSpace(fmt.Sprintf("%s %s", m.Kind, m.Fingerprint)) + ", since " + when(m.CreatedAt)})
 	}
+	rows = append(rows, []string{"code host", codeHost(st.Forge)})
+	if st.AuditKey != "" {
+		rows = append(rows, []string{"audit key", st.AuditKey})
+	}
 	if st.LastError != "" {
 		rows = append(rows, []string{"last error", st.LastError})
 	}
 	return rows
+}
+
+// codeHost is the code host in words, with by whose rights it is asked.
+func codeHost(f api.ForgeStatus) string {
+	by := map[string]string{
+		api.ForgeAskedByApp:   ", asked with the rights of an App",
+		api.ForgeAskedByToken: ", asked with a service token",
+		api.ForgeAskedByUsers: ", asked with the rights of each user",
+	}
+	if f.URL == "" {
+		return f.Kind + " (built in)"
+	}
+	return f.Kind + " at " + f.URL + by[f.Credential]
 }
 
 func jobRows(jobs []api.Job) [][]string {

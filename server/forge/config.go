@@ -57,6 +57,12 @@ func New(c Config) (Forge, error) {
 		}
 	}
 	switch c.Kind {
+	case KindGitLab:
+		return newGitLab(c)
+	case KindGitea:
+		return newGitea(c)
+	case KindGitHub:
+		return newGitHub(c)
 	default:
 		return nil, fmt.Errorf("there is no kind of code host %q; it is local, github, gitea or gitlab", c.Kind)
 	}

@@ -34,6 +34,7 @@ type wire struct {
 	slots  chan struct{}
 	agent  string
 	now    func() time.Time
+	header http.Header // of every question
 
 	// sign puts a token, which is never empty, where the host wants it.
 	sign func(h http.Header, token string)
@@ -54,6 +55,8 @@ type question struct {
 	form   url.Values    // body of a form
 	json   any           // body in JSON
 	nobody bool          // the answer's body is of no interest
+	oauth  bool          // a 400 or 401 says in its body why: it becomes a *statusError
+	only   int           // the one status that is a success; 0 is every 2xx
 }
 
 // newWire makes the layer for an API at base.
@@ -93,10 +96,10 @@ func (w *wire) get(ctx context.Context, token, path string, query url.Values, ou
 	return w.ask(ctx, question{token: token, path: path, query: query}, out)
 }
 
-// found reports whether the host answers a GET at path with success: true, or
-// false for 404.
+// found reports whether the host answers a GET at path with 204: true, or false
+// for 404. Another success is none of the host's.
 func (w *wire) found(ctx context.Context, token, path string) (bool, error) {
-	_, err := w.ask(ctx, question{token: token, path: path, nobody: true}, nil)
+	_, err := w.ask(ctx, question{token: token, path: path, nobody: true, only: http.StatusNoContent}, nil)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -231,8 +234,10 @@ func (w *wire) request(ctx context.Context, q question, at *url.URL) (*http.Requ
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	for name, values := range q.header {
-		req.Header[name] = values
+	for _, header := range []http.Header{w.header, q.header} {
+		for name, values := range header {
+			req.Header[name] = values
+		}
 	}
 	switch {
 	case q.basic != nil:
@@ -262,11 +267,15 @@ func failure(ctx context.Context, err error) error {
 // read makes of an answer what out wants, or the error that it stands for.
 func (w *wire) read(q question, status int, h http.Header, body []byte, out any) error {
 	switch {
+	case status/100 == 2 && q.only != 0 && q.only != status:
+		return &Unavailable{Err: errors.New("its answer is another than it gives; is a proxy in between?")}
 	case status/100 == 2:
 		if q.nobody || out == nil {
 			return nil
 		}
 		return decode(h, body, out)
+	case q.oauth && (status == http.StatusBadRequest || status == http.StatusUnauthorized):
+		return &Unavailable{Err: &statusError{status, body}}
 	case status == http.StatusUnauthorized:
 		return ErrToken
 	case status == http.StatusNotFound, status == http.StatusGone:

@@ -83,8 +83,9 @@ func ask[Req request](x *exchange, b *binder) (*Req, error) {
 	if err := x.limit(); err != nil {
 		return nil, err
 	}
-	req, wrong := bind[Req](b, x.input())
-	if err := x.gate.Admit(x.ctx, x.who, x.route.action, repositoryOf(req)); err != nil {
+	in := x.input()
+	req, wrong := bind[Req](b, in)
+	if err := x.gate.Admit(x.ctx, x.who, x.route.action, repositoryOf(in, req)); err != nil {
 		return nil, err
 	}
 	return req, wrong
@@ -97,6 +98,8 @@ func (x *exchange) input() *input {
 		query:   x.r.URL.RawQuery,
 		header:  x.r.Header,
 		hasBody: x.r.Method != http.MethodGet && x.r.Method != http.MethodHead,
+
+		subgroups: x.Subgroups,
 	}
 	if x.body != nil {
 		in.body = x.body.Bytes()
@@ -106,13 +109,13 @@ func (x *exchange) input() *input {
 
 // repositoryOf is the well-formed name of the repository that a request is
 // about, or "".
-func repositoryOf(req any) string {
+func repositoryOf(in *input, req any) string {
 	r, ok := req.(interface{ Repository() string })
 	if !ok {
 		return ""
 	}
 	name := r.Repository()
-	if _, _, ok := api.SplitRepo(name); !ok {
+	if owner, _, ok := api.SplitRepo(name); !ok || !in.owner(owner) {
 		return ""
 	}
 	return name

@@ -23,6 +23,8 @@ type input struct {
 	header  http.Header
 	body    []byte
 	hasBody bool // the method is one that carries a body
+
+	subgroups bool // the code host has groups in groups
 }
 
 // binder fills requests of one type. The struct is read once, when the route
@@ -76,7 +78,7 @@ func newBinder(t reflect.Type) *binder {
 func bind[Req request](b *binder, in *input) (*Req, error) {
 	req := new(Req)
 	v := reflect.ValueOf(req).Elem()
-	var wrong api.Fields
+	wrong := api.Fields{Subgroups: in.subgroups}
 	if err := b.fill(v, in, &wrong); err != nil {
 		return req, err
 	}

@@ -210,6 +210,45 @@ func TestMalformedPathIsNotFound(t *testing.T) {
 	}
 }
 
+func TestOnlyGitLabHasGroupsInGroups(t *testing.T) {
+	bound := func(subgroups bool, owner string) string {
+		full := owner + "/api"
+		asked := fmt.Sprintf(`{"repoFullName":%q,"environment":"production","secrets":{}}`, full)
+		_, path := bindOf[api.Ref](&input{params: gin.Params{{Key: "owner", Value: owner}, {Key: "repo", Value: "api"}}, subgroups: subgroups})
+		_, query := bindOf[api.ViewSecret](&input{query: "environment=production&key=A&repo=" + url.QueryEscape(full), subgroups: subgroups})
+		_, body := bindOf[api.PushSecrets](&input{body: []byte(asked), hasBody: true, subgroups: subgroups})
+		return told(path) + ", " + told(query) + ", " + told(body)
+	}
+	const taken, refused = "ok, ok, ok", "not-found, validation-error repo:invalid_format, validation-error repoFullName:invalid_format"
+	for owner, want := range map[string]struct{ gitlab, elsewhere string }{
+		"acme":                            {taken, taken},
+		"acme:backend":                    {taken, refused},
+		"acme:back-end:core.2":            {taken, refused},
+		strings.Repeat("a", 40):           {taken, refused},
+		strings.Repeat("a", 255):          {taken, refused},
+		strings.Repeat("ab:", 84) + "abc": {taken, refused},
+		strings.Repeat("a", 256):          {refused, refused},
+		":":                               {refused, refused}, "acme:": {refused, refused}, ":acme": {refused, refused}, "a::b": {refused, refused},
+		"acme:..": {refused, refused}, ".:acme": {refused, refused}, "a:.:b": {refused, refused},
+		"acme:b c": {refused, refused}, "acme:b%": {refused, refused}, "..": {refused, refused},
+	} {
+		if got := bound(true, owner); got != want.gitlab {
+			t.Errorf("%q at GitLab: %s, want %s", owner, got, want.gitlab)
+		}
+		if got := bound(false, owner); got != want.elsewhere {
+			t.Errorf("%q elsewhere: %s, want %s", owner, got, want.elsewhere)
+		}
+	}
+	slash := &input{params: gin.Params{{Key: "owner", Value: "acme%2Fbackend"}, {Key: "repo", Value: "api"}}, escaped: true, subgroups: true}
+	if _, err := bindOf[api.Ref](slash); told(err) != "not-found" {
+		t.Errorf("a slash in a segment: %s", told(err))
+	}
+	colon := &input{params: gin.Params{{Key: "owner", Value: "acme%3Abackend"}, {Key: "repo", Value: "api"}}, escaped: true, subgroups: true}
+	if ref, err := bindOf[api.Ref](colon); err != nil || ref.Owner != "acme:backend" {
+		t.Errorf("an escaped colon: %s", told(err))
+	}
+}
+
 func TestBindQuery(t *testing.T) {
 	pull := func(q string) error { return erased(bindQuery[api.PullSecrets](q)) }
 	list := func(q string) error { return erased(bindQuery[api.ListSecrets](q)) }

@@ -16,20 +16,20 @@ import (
 type pathField struct {
 	name  string
 	index []int
-	clean func(string) (string, bool)
+	clean func(*input, string) (string, bool)
 }
 
 func newPathField(name string, f reflect.StructField) pathField {
 	p := pathField{name: name, index: f.Index}
 	switch {
 	case f.Tag.Get("id") == "true":
-		p.clean = cleanID
+		p.clean = func(_ *input, s string) (string, bool) { return cleanID(s) }
 	case name == "owner":
-		p.clean = func(s string) (string, bool) { return s, api.ValidOwner(s) }
+		p.clean = func(in *input, s string) (string, bool) { return s, in.owner(s) }
 	case name == "repo":
-		p.clean = func(s string) (string, bool) { return s, api.ValidRepo(s) }
+		p.clean = func(_ *input, s string) (string, bool) { return s, api.ValidRepo(s) }
 	default:
-		p.clean = func(s string) (string, bool) { return s, s != "" }
+		p.clean = func(_ *input, s string) (string, bool) { return s, s != "" }
 	}
 	return p
 }
@@ -49,11 +49,16 @@ func (p *pathField) set(v reflect.Value, in *input) error {
 	if strings.ContainsAny(text, "/\x00") || !utf8.ValidString(text) {
 		return errNoSuchAddress
 	}
-	if text, ok = p.clean(text); !ok {
+	if text, ok = p.clean(in, text); !ok {
 		return errNoSuchAddress
 	}
 	v.FieldByIndex(p.index).SetString(text)
 	return nil
+}
+
+// owner reports whether the owner of a repository may be named s.
+func (in *input) owner(s string) bool {
+	return api.ValidOwner(s) || in.subgroups && api.ValidGroups(s)
 }
 
 var errNoSuchAddress = &api.Error{Code: api.NotFound, Message: "There is nothing at this address. Check the spelling of the path."}

@@ -35,6 +35,7 @@ func routes() []route {
 		version = secret + "/versions/:versionId"
 		trash   = vault + "/trash"
 		envs    = vault + "/environments"
+		org     = "/v1/orgs/:org"
 	)
 	gated := []route{
 		{get, "/v1/vaults", access.VaultList, inGeneral, page((*door).ListVaults)},
@@ -84,7 +85,15 @@ func routes() []route {
 		{put, vault + "/permissions/overrides/:id", access.OverrideUpdate, inGeneral, answer((*door).UpdateOverride)},
 		{remove, vault + "/permissions/overrides/:id", access.OverrideDelete, inGeneral, answer((*door).DeleteOverride)},
 		{remove, vault + "/permissions/reset", access.OverrideReset, inGeneral, answer((*door).ResetOverrides)},
-		{put, "/v1/orgs/:org", access.OrgUpdate, inGeneral, answer((*door).UpdateOrg)},
+
+		{get, "/v1/orgs", access.OrgList, inGeneral, answer((*door).Orgs)},
+		{get, org, access.OrgGet, inGeneral, answer((*door).Org)},
+		{put, org, access.OrgUpdate, inGeneral, answer((*door).UpdateOrg)},
+		{get, org + "/members", access.OrgMembers, inGeneral, answer((*door).OrgMembers)},
+		{post, org + "/members/sync", access.OrgMembersSync, inGeneral, answer((*door).SyncMembers)},
+
+		{get, "/v1/github/repo-ids", access.RepositoryIDs, inGeneral, answer((*door).RepositoryIDs)},
+		{post, "/v1/github/check-installation", access.CheckInstallation, inGeneral, answer((*door).CheckInstallation)},
 
 		{post, "/v1/auth/logout", access.Logout, inGeneral, logout},
 		{get, "/v1/auth/sessions", access.SessionList, inGeneral, answer((*door).Sessions)},
@@ -105,6 +114,7 @@ func routes() []route {
 		{post, "/v1/operator/tokens", access.TokenIssue, inGeneral, answer((*door).IssueToken)},
 		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
 		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
+		{post, "/v1/operator/forge/check", access.ForgeCheck, inGeneral, answer((*door).CheckForge)},
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}
@@ -121,6 +131,10 @@ var open = []route{
 	{method: get, path: "/errors/:slug", bucket: exempt, run: errorPage},
 	{method: get, path: "/v1/health", bucket: exempt, run: apiHealth},
 	{method: get, path: openAPIPath, bucket: exempt, run: openAPI},
+	{method: post, path: "/v1/github/webhook", bucket: exempt, run: webhook("github")},
+	{method: post, path: "/v1/webhooks/github", bucket: exempt, run: webhook("github")},
+	{method: post, path: "/v1/webhooks/gitea", bucket: exempt, run: webhook("gitea")},
+	{method: post, path: "/v1/webhooks/gitlab", bucket: exempt, run: webhook("gitlab")},
 	{method: post, path: "/v1/auth/device/start", bucket: inGeneral, run: startDevice},
 	{method: post, path: "/v1/auth/device/poll", bucket: inPoll, run: pollDevice},
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},

@@ -33,8 +33,11 @@ func Table(w *warden.Warden) []Job {
 		{"activity", 24 * time.Hour, w.ExpireActivity},
 		{"sessions", time.Hour, w.ExpireSessions},
 		{"keys", 24 * time.Hour, w.ExpireKeys},
+		{"deliveries", time.Hour, w.ExpireDeliveries},
+		{"repositories", time.Hour, keeping(w.FollowRepositories)},
 		{"devices", time.Hour, w.ExpireDevices},
 		{"grants", 24 * time.Hour, keeping(w.RenewGrants)},
+		{"rosters", 24 * time.Hour, keeping(w.SyncOrgs)},
 	}
 }
 

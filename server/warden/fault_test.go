@@ -45,13 +45,8 @@ func newHouse(t testing.TB) *house { return newHouseWith(t, func(*warden.Config)
 // newHouseWith is a house whose wardens have another configuration.
 func newHouseWith(t testing.TB, with func(*warden.Config)) *house {
 	t.Helper()
-	db, err := bolt.Open(filepath.Join(t.TempDir(), "data.db"), bolt.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	h := &house{t: t, db: db, key: filepath.Join(t.TempDir(), "key"), with: with}
-	w := h.warden(db)
+	h := bareHouse(t, with)
+	w := h.warden(h.db)
 	must(t, second(w.SetUp(t.Context(), warden.Setup{KeyFile: h.key})))
 	operator, err := w.Identify(t.Context(), warden.Credential{Operator: true})
 	must(t, err)
@@ -64,6 +59,17 @@ func newHouseWith(t testing.TB, with func(*warden.Config)) *house {
 	must(t, second(w.CreateVault(t.Context(), ann, api.CreateVault{RepoFullName: repo})))
 	must(t, second(w.Push(t.Context(), ann, pushOf(map[string]string{"A": "1", "B": "1", "C": "1"}))))
 	return h
+}
+
+// bareHouse is a house that nobody has set up.
+func bareHouse(t testing.TB, with func(*warden.Config)) *house {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(t.TempDir(), "data.db"), bolt.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return &house{t: t, db: db, key: filepath.Join(t.TempDir(), "key"), with: with}
 }
 
 // warden opens the house over db, which may fail its users.

@@ -19,6 +19,9 @@ import (
 // changed. It stands behind a question that was answered already, so what goes
 // wrong is only logged: the next answer will show the same.
 func (w *Warden) follow(ctx context.Context, vault store.Vault, f found) {
+	if f.repo.ID != "" {
+		w.confirmed.note(vault.ID, w.now())
+	}
 	if !changed(vault, f) {
 		return
 	}

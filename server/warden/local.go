@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"coffer/crypto"
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/forge"
 	"coffer/store"
 )
 
@@ -16,6 +18,9 @@ import (
 func (w *Warden) AddLocalUser(ctx context.Context, who Caller, req api.AddLocalUser) (*api.LocalUser, error) {
 	if err := admit(who, access.LocalUserAdd); err != nil {
 		return nil, w.settle(ctx, who, access.LocalUserAdd, store.Vault{}, err)
+	}
+	if err := w.builtIn(); err != nil {
+		return nil, err
 	}
 	hash, err := crypto.HashPassword([]byte(req.Password.Reveal()))
 	if err != nil {
@@ -33,6 +38,37 @@ func (w *Warden) AddLocalUser(ctx context.Context, who Caller, req api.AddLocalU
 	return &api.LocalUser{ID: int64(u.ID), Username: u.Name, Operator: u.Operator}, err
 }
 
+// builtIn refuses what only the built-in code host can do while the instance is
+// bound to another: the ids that it gives out would be those of strangers there.
+func (w *Warden) builtIn() error {
+	if w.forge.Kind() == forge.KindLocal {
+		return nil
+	}
+	return api.Errorf(api.Conflict, "This instance is bound to %s: its people, organizations and repositories are kept there. Change them there.", w.forge.Kind())
+}
+
+// userNamed is the user of this name: of the built-in code host, or who has been
+// here before.
+func (w *Warden) userNamed(tx store.Tx, j *journal, name string) (store.User, error) {
+	if w.builtIn() == nil {
+		account, err := localUser(tx.Reader, name)
+		if err != nil {
+			return store.User{}, err
+		}
+		return w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name)
+	}
+	all, err := tx.Users()
+	if err != nil {
+		return store.User{}, err
+	}
+	for _, u := range all {
+		if strings.EqualFold(u.Login, name) {
+			return u, nil
+		}
+	}
+	return store.User{}, api.InvalidField("username", api.UnknownValue, "Nobody of this name has signed in here yet.")
+}
+
 func nameTaken(err error, name string) error {
 	if errors.Is(err, store.ErrExists) {
 		return api.Errorf(api.Conflict, "The name %s is taken already.", name)
@@ -44,6 +80,9 @@ func nameTaken(err error, name string) error {
 func (w *Warden) AddLocalOrg(ctx context.Context, who Caller, req api.AddLocalOrg) (*api.LocalOrg, error) {
 	o := store.LocalOrg{Name: req.Name}
 	err := w.changeSelf(ctx, who, access.LocalOrgAdd, func(tx store.Tx, j *journal) error {
+		if err := w.builtIn(); err != nil {
+			return err
+		}
 		o.Created = store.At(j.now)
 		return nameTaken(tx.AddLocalOrg(&o), o.Name)
 	})
@@ -53,6 +92,9 @@ func (w *Warden) AddLocalOrg(ctx context.Context, who Caller, req api.AddLocalOr
 // SetLocalMember gives a user a role in an organization of the built-in code host.
 func (w *Warden) SetLocalMember(ctx context.Context, who Caller, req api.SetLocalMember) error {
 	err := w.changeSelf(ctx, who, access.LocalMemberSet, func(tx store.Tx, j *journal) error {
+		if err := w.builtIn(); err != nil {
+			return err
+		}
 		org, err := tx.LocalNamespace(req.Org)
 		if err = unknownName(err, "org", req.Org, org.Kind == store.OwnerOrg); err != nil {
 			return err
@@ -89,6 +131,9 @@ func (w *Warden) AddLocalRepo(ctx context.Context, who Caller, req api.AddLocalR
 	repo := store.LocalRepo{Name: name, Public: req.Public}
 	var spelled string
 	err := w.changeSelf(ctx, who, access.LocalRepoAdd, func(tx store.Tx, j *journal) error {
+		if err := w.builtIn(); err != nil {
+			return err
+		}
 		ns, err := tx.LocalNamespace(owner)
 		if err := unknownName(err, "repoFullName", owner, true); err != nil {
 			return err
@@ -118,6 +163,9 @@ func (w *Warden) GrantLocalRepo(ctx context.Context, who Caller, req api.GrantLo
 		role = ""
 	}
 	err := w.changeSelf(ctx, who, access.LocalRoleGrant, func(tx store.Tx, j *journal) error {
+		if err := w.builtIn(); err != nil {
+			return err
+		}
 		ns, err := tx.LocalNamespace(owner)
 		if err := unknownName(err, "repoFullName", owner, true); err != nil {
 			return err
@@ -137,7 +185,7 @@ func (w *Warden) GrantLocalRepo(ctx context.Context, who Caller, req api.GrantLo
 	return err
 }
 
-// IssueToken makes an API key in the name of a user of the built-in code host.
+// IssueToken makes an API key in the name of a user.
 func (w *Warden) IssueToken(ctx context.Context, who Caller, req api.IssueToken) (*api.CreatedAPIKey, error) {
 	now := w.now()
 	var expires time.Time
@@ -149,11 +197,7 @@ func (w *Warden) IssueToken(ctx context.Context, who Caller, req api.IssueToken)
 		return nil, err
 	}
 	err = w.changeSelf(ctx, who, access.TokenIssue, func(tx store.Tx, j *journal) error {
-		account, err := localUser(tx.Reader, req.Username)
-		if err != nil {
-			return err
-		}
-		user, err := w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name)
+		user, err := w.userNamed(tx, j, req.Username)
 		if err != nil {
 			return err
 		}

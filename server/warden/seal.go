@@ -57,6 +57,9 @@ func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("read the instance's record: %w", err)
 	}
+	if err := w.bind(ctx); err != nil {
+		return "", err
+	}
 	if !w.start.initialized.Load() {
 		claim, err = crypto.NewToken(32)
 		w.start.claim.Store(&claim)
@@ -126,6 +129,7 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 	s := api.Status{
 		Initialized: w.start.initialized.Load(), Sealed: w.keys.Load() == nil,
 		Version: w.c.Version, Methods: []api.UnsealMethod{},
+		Forge: api.ForgeStatus{Kind: w.forge.Kind(), URL: w.c.ForgeURL, Credential: w.c.ForgeCredential},
 	}
 	if s.Sealed {
 		w.start.mu.Lock()

@@ -3,7 +3,6 @@ package warden
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"coffer/crypto"
@@ -45,7 +44,7 @@ func (w *Warden) identifySession(ctx context.Context, who Caller, token string) 
 		return err
 	})
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && (who.user.ID.String() != claims.Subject || who.session.InBrowser()):
+	case errors.Is(err, store.ErrNotFound), err == nil && who.user.ID.String() != claims.Subject:
 		return Caller{}, expired
 	case err != nil:
 		return Caller{}, w.outward(err)
@@ -86,17 +85,12 @@ func (w *Warden) ended(s store.Session) bool {
 	return s.Idle(store.At(now.Add(-idleTime))) && w.uses.pending(s.ID).count == 0
 }
 
-// SignIn gives the operator a service token in the name of a user of the
-// built-in code host.
+// SignIn gives the operator a service token in the name of a user.
 func (w *Warden) SignIn(ctx context.Context, who Caller, req api.SignIn) (*api.SignedIn, error) {
 	var s store.Session
 	var u store.User
-	err := w.changeSelf(ctx, who, access.SignIn, func(tx store.Tx, j *journal) error {
-		account, err := localUser(tx.Reader, req.Username)
-		if err != nil {
-			return err
-		}
-		if u, err = w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name); err != nil {
+	err := w.changeSelf(ctx, who, access.SignIn, func(tx store.Tx, j *journal) (err error) {
+		if u, err = w.userNamed(tx, j, req.Username); err != nil {
 			return err
 		}
 		j.who.user = u

@@ -59,6 +59,11 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	if w.start.initialized.Load() {
 		return nil, errInitialized()
 	}
+	if s.Admin != nil {
+		if err := w.builtIn(); err != nil {
+			return nil, err
+		}
+	}
 	master, err := crypto.NewMaster()
 	if err != nil {
 		return nil, err
@@ -81,6 +86,7 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	if err != nil {
 		return nil, err
 	}
+	instance.ForgeKind, instance.ForgeURL = w.forge.Kind(), w.c.ForgeURL
 	account := ids.Next()
 	err = w.store.Update(ctx, func(tx store.Tx) error {
 		if _, err := tx.Instance(); !errors.Is(err, store.ErrNotFound) {

@@ -46,6 +46,13 @@ type Config struct {
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
 
+	// ForgeURL is where that host is, always in the same spelling; "" for the
+	// built-in one. ForgeMovedFrom is where it was before, if it moved.
+	ForgeURL, ForgeMovedFrom string
+
+	// ForgeCredential is by whose rights that host is asked: one of api's.
+	ForgeCredential string
+
 	// RoleTTL is for how long a role counts that the code host named; 0, and
 	// more than a minute, mean a minute.
 	RoleTTL time.Duration
@@ -94,8 +101,12 @@ type Warden struct {
 	keys      atomic.Pointer[keyring] // nil while sealed
 	roles     *roleCache
 	bearers   *bearers
+	doing     sync.Mutex    // of events
+	events    chan struct{} // webhooks left something to do
+	confirmed confirmed
 	uses      *keyUses
 	passwords *passwords
+	rosters   *rosters
 	asked     singleflight.Group // roles, of the code host
 	renewals  singleflight.Group // of grants, by user
 	batch     *batch
@@ -132,8 +143,10 @@ func New(c Config) *Warden {
 	w.forge = c.Forge(directory{w})
 	w.roles = newRoleCache(c.Now, c.RoleTTL)
 	w.bearers = newBearers(c.Now)
+	w.events = make(chan struct{}, 1)
 	w.uses = newKeyUses()
 	w.passwords = newPasswords(c.Now)
+	w.rosters = newRosters(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)
@@ -145,6 +158,8 @@ func New(c Config) *Warden {
 		w.workers.Go(func() { w.pump.run(ctx) })
 	}
 	w.workers.Go(func() { w.flushUses(ctx) })
+	w.workers.Go(func() { w.runEvents(ctx) })
+	w.workers.Go(func() { w.readRosters(ctx) })
 	return w
 }
 

@@ -51,6 +51,14 @@ func (w *world) onPlan(plan string) *world {
 	return &world{t: w.t, in: in, url: in.URL, jwt: ann.Token}
 }
 
+// boundTo is another world, bound to a code host that nobody asks.
+func (w *world) boundTo(kind, webhookSecret string) *world {
+	in := servertest.New(w.t, func(c *server.Config) {
+		c.Forge = server.ForgeConfig{Kind: kind, URL: "http://127.0.0.1:1", WebhookSecret: webhookSecret}
+	}).Validate()
+	return &world{t: w.t, in: in, url: in.URL}
+}
+
 // boot starts a server that is not set up.
 func (w *world) boot() (fresh *world, claim string) {
 	w.t.Helper()
@@ -225,6 +233,7 @@ var bodies = map[string]string{
 	"createOverride":     `{"environment":"*","targetType":"role","targetRole":"read","canRead":true,"canWrite":true}`,
 	"changeOverride":     `{"canRead":true}`,
 	"changeOrganization": `{"displayName":"x"}`,
+	"checkInstallation":  `{"repoOwner":"ann","repoName":"nowhere"}`,
 }
 
 // wrongBodies break a rule where an empty object breaks none.

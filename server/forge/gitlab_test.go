@@ -1,0 +1,454 @@
+package forge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"coffer/server/forge"
+	"coffer/server/forge/forgetest"
+)
+
+// gitlab is a world with a GitLab, and how its client is configured.
+func gitlab(t *testing.T) (*forgetest.World, *forgetest.GitLab, forge.Config) {
+	w := forgetest.NewWorld()
+	fake := forgetest.NewGitLab(t, w)
+	app := w.AddApp("coffer", "https://coffer.example/back")
+	return w, fake, forge.Config{
+		Kind: forge.KindGitLab, URL: fake.URL, Now: w.Now,
+		ClientID: app.ClientID, ClientSecret: app.Secret, RedirectURL: app.Redirect,
+	}
+}
+
+func dial(t *testing.T, c forge.Config) forge.Forge {
+	t.Helper()
+	f, err := forge.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func user(w *forgetest.World, id int64) forge.User {
+	u, _ := w.User(id)
+	return forge.User{ID: number(id), Login: u.Login}
+}
+
+func number(id int64) string { return strconv.FormatInt(id, 10) }
+
+// asking is a user with a token of their own.
+func asking(w *forgetest.World, id int64) forge.Asker {
+	return forge.Asker{User: user(w, id), Token: w.Token(id, forgetest.PAT, "read_api")}
+}
+
+func byID(id int64) forge.Repository { return forge.Repository{ID: number(id)} }
+
+func TestGitLabLevels(t *testing.T) {
+	w, fake, c := gitlab(t)
+	owner, ada := w.AddUser("grace"), w.AddUser("ada")
+	org := w.AddOrg("acme", owner)
+	repo := w.AddRepo(org, "engine", forgetest.Public)
+	lowered := c
+	lowered.AdminLevel = 40
+	usual, lower := dial(t, c), dial(t, lowered)
+	tomorrow := w.Now().Add(24 * time.Hour)
+	for _, tt := range []struct {
+		of    int64
+		is    forgetest.Membership
+		usual forge.Role
+		lower forge.Role
+	}{
+		{repo, forgetest.Membership{Level: forgetest.MinimalAccess}, forge.None, forge.None},
+		{repo, forgetest.Membership{Level: forgetest.Guest}, forge.None, forge.None},
+		{repo, forgetest.Membership{Level: forgetest.Planner}, forge.None, forge.None},
+		{repo, forgetest.Membership{Level: forgetest.Reporter}, forge.Read, forge.Read},
+		{repo, forgetest.Membership{Level: forgetest.SecurityManager}, forge.Read, forge.Read},
+		{repo, forgetest.Membership{Level: 30}, forge.Write, forge.Write},
+		{repo, forgetest.Membership{Level: 40}, forge.Maintain, forge.Admin},
+		{repo, forgetest.Membership{Level: 50}, forge.Admin, forge.Admin},
+		{repo, forgetest.Membership{Level: 60}, forge.Admin, forge.Admin},
+		{org, forgetest.Membership{Level: 30}, forge.Write, forge.Write},
+		{repo, forgetest.Membership{Level: 30, Expires: tomorrow}, forge.Write, forge.Write},
+		{repo, forgetest.Membership{Level: 30, Expires: w.Now().Add(-48 * time.Hour)}, forge.None, forge.None},
+		{repo, forgetest.Membership{Level: 30, Waiting: true}, forge.None, forge.None},
+	} {
+		t.Run(fmt.Sprintf("%+v", tt.is), func(t *testing.T) {
+			fake.SetMembership(tt.of, ada, tt.is)
+			for f, want := range map[forge.Forge]forge.Role{usual: tt.usual, lower: tt.lower} {
+				got, err := f.Role(t.Context(), asking(w, ada), byID(repo))
+				if err != nil || got.Role != want {
+					t.Errorf("role %q, want %q (%v)", got.Role, want, err)
+				}
+				if tt.is.Expires.IsZero() && !tt.is.Waiting { // lists do not tell
+					checkListed(t, f, asking(w, ada), repo, want)
+				}
+			}
+			fake.SetMembership(tt.of, ada, forgetest.Membership{})
+		})
+	}
+}
+
+// checkListed wants the lists to say the same as Role.
+func checkListed(t *testing.T, f forge.Forge, as forge.Asker, repo int64, want forge.Role) {
+	t.Helper()
+	all, err := f.Repositories(t.Context(), as)
+	listed := forge.None
+	for _, r := range all {
+		if r.Repository.ID == number(repo) {
+			listed = r.Role
+		}
+	}
+	people, peopleErr := f.Collaborators(t.Context(), as, byID(repo))
+	i := slices.IndexFunc(people, func(c forge.Collaborator) bool { return c.User.ID == as.User.ID })
+	collaborates := forge.None
+	if i >= 0 {
+		collaborates = people[i].Role
+	}
+	if listed != want || collaborates != want || err != nil || peopleErr != nil {
+		t.Errorf("listed with %q and as collaborator with %q, want %q (%v, %v)", listed, collaborates, want, err, peopleErr)
+	}
+}
+
+func TestGitLabCustomRolesCountByTheirBase(t *testing.T) {
+	w, _, c := gitlab(t)
+	ada, bob := w.AddUser("ada"), w.AddUser("bob")
+	repo := w.AddRepo(ada, "notes", forgetest.Private)
+	w.SetCustomRole(repo, bob, forge.Write, "auditor")
+	got, err := dial(t, c).Role(t.Context(), asking(w, bob), byID(repo))
+	if err != nil || got.Role != forge.Write {
+		t.Errorf("role %q (%v)", got.Role, err)
+	}
+}
+
+func TestGitLabSubgroups(t *testing.T) {
+	w, fake, c := gitlab(t)
+	owner, ada, bob := w.AddUser("grace"), w.AddUser("ada"), w.AddUser("bob")
+	org := w.AddOrg("acme", owner)
+	repo := w.AddRepo(org, "engine", forgetest.Private)
+	sub := fake.AddSubgroup(org, "backend")
+	deep := fake.AddSubgroup(sub, "core")
+	fake.Place(repo, deep)
+	fake.SetMembership(sub, ada, forgetest.Membership{Level: 40}) // inherited
+	w.SetRole(repo, bob, forge.Write)                             // of the project alone
+	f := dial(t, c)
+	want := forge.Repository{
+		ID: number(repo), Owner: "acme:backend:core", Name: "engine", OwnerKind: forge.OwnerOrg, OwnerID: number(org),
+	}
+	for id, role := range map[int64]forge.Role{owner: forge.Admin, ada: forge.Maintain, bob: forge.Write} {
+		as := asking(w, id)
+		named, err := f.Repository(t.Context(), as, "ACME:Backend:core", "Engine")
+		if err != nil || named != want {
+			t.Errorf("by name: %+v (%v), want %+v", named, err, want)
+		}
+		got, err := f.Role(t.Context(), as, byID(repo))
+		if err != nil || got.Role != role || got.Repository != want {
+			t.Errorf("role %q on %+v (%v), want %q", got.Role, got.Repository, err, role)
+		}
+		all, err := f.Repositories(t.Context(), as)
+		if err != nil || len(all) != 1 || all[0] != got {
+			t.Errorf("listed: %+v (%v), want %+v", all, err, got)
+		}
+	}
+	for _, wrong := range []string{"acme", "acme:core", "acme:backend", "acme:backend:core:more", "acme/backend"} {
+		if got, err := f.Repository(t.Context(), asking(w, owner), wrong, "engine"); !errors.Is(err, forge.ErrNotFound) {
+			t.Errorf("%s: %+v (%v)", wrong, got, err)
+		}
+	}
+	if got, err := f.Organization(t.Context(), asking(w, owner), "acme/backend"); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("a subgroup is the organization %+v (%v)", got, err)
+	}
+	orgs, err := f.Organizations(t.Context(), asking(w, ada))
+	if err != nil || len(orgs) != 0 {
+		t.Errorf("a member of a subgroup is a member of %+v (%v)", orgs, err)
+	}
+}
+
+func TestGitLabTakesANameOfDigitsForAName(t *testing.T) {
+	w, _, c := gitlab(t)
+	ada := w.AddUser("ada")
+	org := w.AddOrg("acme", ada)
+	if got, err := dial(t, c).Organization(t.Context(), asking(w, ada), number(org)); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("the number of an organization is taken for its name: %+v (%v)", got, err)
+	}
+}
+
+func TestGitLabGroupTokenReachesItsGroup(t *testing.T) {
+	w, fake, c := gitlab(t)
+	grace, ada := w.AddUser("grace"), w.AddUser("ada")
+	acme, other := w.AddOrg("acme", grace), w.AddOrg("other", grace)
+	ours, theirs := w.AddRepo(acme, "engine", forgetest.Private), w.AddRepo(other, "secret", forgetest.Private)
+	open := w.AddRepo(other, "website", forgetest.Public)
+	w.SetRole(ours, ada, forge.Write)
+	w.SetRole(open, grace, forge.Maintain)
+	c.Token = fake.GroupToken(acme, "read_api")
+	f := dial(t, c)
+	ctx, as := t.Context(), forge.Asker{User: user(w, ada)}
+
+	if got, err := f.Role(ctx, as, byID(ours)); err != nil || got.Role != forge.Write {
+		t.Errorf("on a project of the group: %q (%v)", got.Role, err)
+	}
+	if got, err := f.Role(ctx, forge.Asker{User: forge.User{ID: number(other)}}, byID(ours)); err != nil || got.Role != forge.None {
+		t.Errorf("of a stranger on a project of the group: %q (%v)", got.Role, err)
+	}
+	if members, err := f.Members(ctx, as, forge.Organization{ID: number(acme)}); err != nil || len(members) != 2 {
+		t.Errorf("members of the group: %+v (%v)", members, err)
+	}
+	for what, ask := range map[string]func() error{
+		"a project elsewhere": func() error { _, err := f.Role(ctx, as, byID(theirs)); return err },
+		"no role on what is public elsewhere, where members may be hidden": func() error { _, err := f.Role(ctx, as, byID(open)); return err },
+		"an unknown project": func() error { _, err := f.RepositoryByID(ctx, as, byID(77)); return err },
+		"a name elsewhere":   func() error { _, err := f.Repository(ctx, as, "other", "secret"); return err },
+		"an unknown group":   func() error { _, err := f.Organization(ctx, as, "nobody"); return err },
+		"standing elsewhere": func() error {
+			_, err := f.Standing(ctx, as, forge.Organization{ID: number(other)})
+			return err
+		},
+		"members elsewhere":                   func() error { _, err := f.Members(ctx, as, forge.Organization{ID: number(other)}); return err },
+		"a list of projects of somebody else": func() error { _, err := f.Repositories(ctx, as); return err },
+		"a list of groups of somebody else":   func() error { _, err := f.Organizations(ctx, as); return err },
+	} {
+		if err := ask(); !errors.Is(err, forge.ErrNoCredential) {
+			t.Errorf("%s: %v, want %v", what, err, forge.ErrNoCredential)
+		}
+	}
+}
+
+func TestGitLabServiceTokenIsToBlameForItself(t *testing.T) {
+	w, fake, c := gitlab(t)
+	ada := w.AddUser("ada")
+	repo := w.AddRepo(w.AddOrg("acme", ada), "engine", forgetest.Private)
+	acme, _, _ := w.OrgNamed("acme")
+	revoked := fake.GroupToken(acme.ID, "read_api")
+	w.Revoke(revoked)
+	for what, token := range map[string]string{"scope": fake.GroupToken(acme.ID, "read_user"), "validity": revoked} {
+		c.Token = token
+		_, err := dial(t, c).Role(t.Context(), forge.Asker{User: user(w, ada)}, byID(repo))
+		missing, ok := errors.AsType[*forge.Missing](err)
+		if !ok || !missing.Service || !strings.Contains(missing.What, what) || errors.Is(err, forge.ErrToken) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestGitLabOnlyAdministratorsSayThatSomethingIsGone(t *testing.T) {
+	w, _, c := gitlab(t)
+	root, ada := w.AddUser("root"), w.AddUser("ada")
+	w.SetSiteAdmin(root)
+	repo := w.AddRepo(ada, "notes", forgetest.Private)
+	w.DeleteRepo(repo)
+	c.Token = w.Token(root, forgetest.PAT, "read_api")
+	f := dial(t, c)
+	if _, err := f.RepositoryByID(t.Context(), forge.Asker{User: user(w, ada)}, byID(repo)); !errors.Is(err, forge.ErrGone) {
+		t.Errorf("an administrator's token: %v", err)
+	}
+	if _, err := f.RepositoryByID(t.Context(), asking(w, ada), byID(repo)); !errors.Is(err, forge.ErrNotFound) || errors.Is(err, forge.ErrGone) {
+		t.Errorf("a user's token: %v", err)
+	}
+}
+
+func TestGitLabRefusesMachinesUnasked(t *testing.T) {
+	w, fake, c := gitlab(t)
+	ada := w.AddUser("ada")
+	f := dial(t, c)
+	for _, prefix := range []string{"", "acme-"} {
+		fake.SetTokenPrefix(prefix)
+		if who, err := f.Bearer(t.Context(), w.Token(ada, forgetest.PAT, "api")); err != nil || who.ID != number(ada) {
+			t.Errorf("a personal token with prefix %q: %+v (%v)", prefix, who, err)
+		}
+		fake.Forget()
+		for _, kind := range []forgetest.Kind{forgetest.CI, forgetest.Deploy, forgetest.Runner} {
+			if _, err := f.Bearer(t.Context(), w.Token(ada, kind, "api")); !errors.Is(err, forge.ErrToken) {
+				t.Errorf("a token of kind %s with prefix %q: %v", kind, prefix, err)
+			}
+		}
+		if calls := fake.Calls("/"); calls != 0 {
+			t.Errorf("GitLab was asked %d times about tokens that are a machine's by their looks", calls)
+		}
+	}
+	if _, err := f.Bearer(t.Context(), fake.GroupToken(w.AddOrg("acme", ada), "read_api")); !errors.Is(err, forge.ErrToken) {
+		t.Errorf("a group access token: %v", err)
+	}
+}
+
+func TestGitLabNeverLooksAtPermissions(t *testing.T) {
+	w, fake, c := gitlab(t)
+	grace, ada := w.AddUser("grace"), w.AddUser("ada")
+	org := w.AddOrg("acme", grace)
+	repo := w.AddRepo(org, "engine", forgetest.Private)
+	w.AddTeamRepo(w.AddTeam(forgetest.Team{Org: w.AddOrg("guests", grace), Name: "invited", Role: forge.Write}, ada), repo)
+	got, err := dial(t, c).Role(t.Context(), asking(w, ada), byID(repo))
+	if err != nil || got.Role != forge.Write {
+		t.Errorf("the role of somebody who came by an invited group is %q (%v)", got.Role, err)
+	}
+	if fake.Calls("POST ") != 0 {
+		t.Error("a question is no GET")
+	}
+}
+
+func TestGitLabLimits(t *testing.T) {
+	w, fake, c := gitlab(t)
+	ada := w.AddUser("ada")
+	repo := w.AddRepo(ada, "notes", forgetest.Private)
+	fake.Break("", func(_ *forgetest.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		rw.Header().Set("RateLimit-Remaining", "0")
+		rw.Header().Set("RateLimit-Reset", strconv.FormatInt(w.Now().Add(42*time.Second).Unix(), 10))
+		rw.WriteHeader(http.StatusTooManyRequests)
+	})
+	_, err := dial(t, c).Role(t.Context(), asking(w, ada), byID(repo))
+	if down, ok := errors.AsType[*forge.Unavailable](err); !ok || down.RetryAfter != 42*time.Second {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestGitLabSaysThatTheApplicationIsWrong(t *testing.T) {
+	_, _, c := gitlab(t)
+	c.ClientSecret = "wrong"
+	_, err := dial(t, c).(forge.SignIn).Refresh(t.Context(), "refresh")
+	if errors.Is(err, forge.ErrGrantEnded) || err == nil || !strings.Contains(err.Error(), "sign-in application") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestGitLabConfiguration(t *testing.T) {
+	for what, c := range map[string]forge.Config{
+		"a level for admins that is none": {AdminLevel: 30},
+		"a signing token without a key":   {WebhookSecret: "whsec_"},
+		"a signing token that is none":    {WebhookSecret: "whsec_!"},
+		"an address that is none":         {URL: "gitlab.example"},
+	} {
+		c.Kind = forge.KindGitLab
+		if f, err := forge.New(c); err == nil || f != nil {
+			t.Errorf("%s is accepted", what)
+		}
+	}
+	f := dial(t, forge.Config{Kind: forge.KindGitLab})
+	if at := f.(forge.SignIn).AuthorizeURL("s", "c"); !strings.HasPrefix(at, "https://gitlab.com/oauth/authorize?") {
+		t.Errorf("people sign in at %s", at)
+	}
+}
+
+// findings are the levels by what was tried, the worst of each.
+func findings(ctx context.Context, f forge.Forge) (levels map[string]string, text string) {
+	levels = map[string]string{}
+	for _, found := range f.(forge.Checker).Check(ctx) {
+		text += found.Level + " " + found.What + ": " + found.Detail + "\n"
+		if levels[found.What] != forge.FindingFailed && (levels[found.What] == "" || found.Level != forge.FindingOK) {
+			levels[found.What] = found.Level
+		}
+	}
+	return levels, text
+}
+
+func TestGitLabCheck(t *testing.T) {
+	w, fake, base := gitlab(t)
+	ada, root := w.AddUser("ada"), w.AddUser("root")
+	w.SetSiteAdmin(root)
+	org := w.AddOrg("acme", ada)
+	w.AddRepo(org, "engine", forgetest.Private)
+	group := fake.GroupToken(org, "read_api")
+	base.WebhookSecret = "secret-of-hooks"
+	like, _ := w.Live(group)
+	like.Expires = w.Now().Add(13 * 24 * time.Hour)
+	ending := w.AddToken(like)
+	revoked := w.Token(root, forgetest.PAT, "read_api")
+	w.Revoke(revoked)
+	const app, token, scopes, end, reach, hook = "sign-in application", "service token", "service token's scopes", "service token's end", "service token's reach", "webhook secret"
+	for name, tt := range map[string]struct {
+		change func(*forge.Config)
+		not    map[string]string // what is not ok
+		says   string
+	}{
+		"all is well":           {func(c *forge.Config) { c.Token = group }, nil, "GitLab 18.5.1-ee"},
+		"an administrator's":    {func(c *forge.Config) { c.Token = w.Token(root, forgetest.PAT, "read_api") }, nil, "administrator root"},
+		"nothing is configured": {func(c *forge.Config) { c.ClientID, c.WebhookSecret = "", "" }, map[string]string{app: "warning", token: "warning", hook: "warning"}, "tells its version to a service token only"},
+		"a wrong client secret": {func(c *forge.Config) { c.Token, c.ClientSecret = group, "wrong" }, map[string]string{app: "failed"}, "not by this secret"},
+		"a revoked token":       {func(c *forge.Config) { c.Token = revoked }, map[string]string{token: "failed"}, "turned it down"},
+		"a token about to end":  {func(c *forge.Config) { c.Token = ending }, map[string]string{end: "warning"}, "Make a new one before"},
+		"too little":            {func(c *forge.Config) { c.Token = fake.GroupToken(org, "read_user") }, map[string]string{token: "failed"}, "lacks the scope read_api"},
+		"too much":              {func(c *forge.Config) { c.Token = fake.GroupToken(org, "api", "sudo") }, map[string]string{scopes: "warning"}, "read_api is enough"},
+		"a person's":            {func(c *forge.Config) { c.Token = w.Token(ada, forgetest.PAT, "read_api") }, map[string]string{token: "warning"}, "the user ada's"},
+		"of an empty group":     {func(c *forge.Config) { c.Token = fake.GroupToken(w.AddOrg("empty"), "read_api") }, map[string]string{reach: "warning"}, "no project"},
+		"a job's":               {func(c *forge.Config) { c.Token = w.Token(ada, forgetest.CI) }, map[string]string{token: "failed"}, "turned it down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := base
+			tt.change(&c)
+			levels, text := findings(t.Context(), dial(t, c))
+			for what, level := range levels {
+				want := tt.not[what]
+				if want == "" {
+					want = forge.FindingOK
+				}
+				if level != want {
+					t.Errorf("%s: %s, want %s\n%s", what, level, want, text)
+				}
+			}
+			for what := range tt.not {
+				if levels[what] == "" {
+					t.Errorf("nothing is said of %s\n%s", what, text)
+				}
+			}
+			if !strings.Contains(text, tt.says) {
+				t.Errorf("it does not say %q\n%s", tt.says, text)
+			}
+			for _, secret := range []string{c.Token, c.ClientSecret, c.WebhookSecret} {
+				if len(secret) > 6 && strings.Contains(text, secret) {
+					t.Errorf("it says a secret\n%s", text)
+				}
+			}
+		})
+	}
+	fake.Break("", forgetest.HTML)
+	if levels, text := findings(t.Context(), dial(t, base)); levels["address"] != forge.FindingFailed || levels[app] != forge.FindingFailed {
+		t.Errorf("a page for people passes\n%s", text)
+	}
+}
+
+// FuzzGitLabHook has the host sign whatever it is.
+func FuzzGitLabHook(f *testing.F) {
+	w := forgetest.NewWorld()
+	ada := w.AddUser("ada")
+	org := w.AddOrg("acme", ada)
+	for _, hook := range (&forgetest.GitLab{Fake: &forgetest.Fake{World: w}}).Hooks(w.AddRepo(org, "engine", forgetest.Private), org, ada) {
+		f.Add(hook.Body, "1", "v1,AAAA")
+	}
+	f.Add([]byte(`{"event_name":"project_update","project_id":-1}`), "-9223372036854775808", "v1, v2,x  v1")
+	f.Add([]byte(`{"event_name":7}`), "", "")
+	const secret = "the secret of all webhooks"
+	plain, err := forge.New(forge.Config{Kind: forge.KindGitLab, WebhookSecret: secret})
+	if err != nil {
+		f.Fatal(err)
+	}
+	signing, err := forge.New(forge.Config{Kind: forge.KindGitLab, WebhookSecret: forgetest.SigningToken(secret)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, stamp, signature string) {
+		h := http.Header{"X-Gitlab-Token": {secret}, "X-Gitlab-Event": {"System Hook"}, "Idempotency-Key": {"1"},
+			"Webhook-Id": {"1"}, "Webhook-Timestamp": {stamp}, "Webhook-Signature": {signature}}
+		d := forge.Delivery{Header: h.Get, Body: body, At: w.Now()}
+		e, err := plain.(forge.Hooks).Event(d)
+		switch {
+		case err != nil && e != forge.Event{}:
+			t.Errorf("an event beside the error: %+v", e)
+		case err == nil && e.Topic != forge.Ignored && e.Repo == "" && e.Org == "" && e.User == "":
+			t.Errorf("an event about everything: %+v", e)
+		case err == nil && (e.ID == "" || e.Name == ""):
+			t.Errorf("an event without id or name: %+v", e)
+		}
+		for _, id := range []string{e.Repo, e.Org, e.User} {
+			if n, err := strconv.ParseInt(id, 10, 64); id != "" && (err != nil || n <= 0) {
+				t.Errorf("the id %q", id)
+			}
+		}
+		if e, err := signing.(forge.Hooks).Event(d); err == nil {
+			t.Errorf("a signature that nobody made is right: %+v", e)
+		}
+	})
+}

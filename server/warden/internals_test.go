@@ -1,0 +1,24 @@
+package warden
+
+import (
+	"context"
+
+	"coffer/server/forge"
+	"coffer/store"
+)
+
+// KeepGrant does for a caller what signing in does at its end.
+func (w *Warden) KeepGrant(ctx context.Context, who Caller, g forge.Grant) error {
+	keys, err := w.holdKeys()
+	if err != nil {
+		return err
+	}
+	defer keys.users.RUnlock()
+	return w.store.Update(ctx, func(tx store.Tx) error { return w.putGrant(tx, keys, who.user.ID, g) })
+}
+
+// ForgetHost does what a webhook does at once.
+func (w *Warden) ForgetHost() { w.forgetHost() }
+
+// DoEvents does what webhooks asked for and what is due.
+func (w *Warden) DoEvents(ctx context.Context) error { return w.doEvents(ctx) }
