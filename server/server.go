@@ -75,10 +75,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Audit.Reads != "" && cfg.Audit.Reads != "durable" && cfg.Audit.Reads != "batched" {
 		return nil, fmt.Errorf("audit.reads is %q; it is durable or batched", cfg.Audit.Reads)
 	}
+	cfg.PublicURL = cfg.publicURL()
 	if err := cfg.Session.check(); err != nil {
 		return nil, err
 	}
-	cfg.PublicURL = cfg.publicURL()
 	if cfg.Plans.UpgradeURL == "" {
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
@@ -114,7 +114,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
-		SessionTTL: s.c.Session.TTL,
+		SessionTTL:     s.c.Session.TTL,
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
 		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,

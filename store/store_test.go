@@ -325,3 +325,48 @@ func TestIDsOfOneSourceRiseAndRepeat(t *testing.T) {
 		t.Errorf("after Rewind: %s, was %s", again, first[0])
 	}
 }
+
+func TestASessionLeavesNothingBehind(t *testing.T) {
+	db := openDB(t)
+	s, err := Open(ctx, db)
+	must(t, err)
+	hash := [32]byte{1}
+	browser := Session{ID: id(1), User: id(3), Expires: 10, Hash: hash[:]}
+	token := Session{ID: id(2), User: id(3), Expires: 10}
+	must(t, s.Update(ctx, func(tx Tx) error { return errors.Join(tx.PutSession(browser), tx.PutSession(token)) }))
+	must(t, s.View(ctx, func(r Reader) error {
+		got, err := r.SessionByHash(hash)
+		if got.ID != browser.ID {
+			t.Errorf("found %v", got)
+		}
+		return err
+	}))
+	must(t, s.Update(ctx, func(tx Tx) error { return errors.Join(tx.DeleteSession(browser), tx.DeleteSession(token)) }))
+	must(t, db.View(ctx, func(r kv.Reader) error {
+		return r.Scan(kv.Range{}, func(k, _ []byte) error {
+			t.Errorf("key %x is left", k)
+			return nil
+		})
+	}))
+}
+
+func TestAStateIsUsedOnce(t *testing.T) {
+	s := openStore(t)
+	state := UsedState{Nonce: []byte("nonce"), Expires: 5}
+	use := func(tx Tx) error { return tx.UseState(state) }
+	must(t, s.Update(ctx, use))
+	if err := s.Update(ctx, use); !errors.Is(err, ErrExists) {
+		t.Errorf("used again: %v", err)
+	}
+	must(t, s.View(ctx, func(r Reader) error {
+		for now, want := range map[Millis]int{4: 0, 5: 1} {
+			due, err := r.ExpiredStates(now)
+			if err != nil || len(due) != want {
+				t.Errorf("at %d: %v %v", now, due, err)
+			}
+		}
+		return nil
+	}))
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.ForgetState(state) }))
+	must(t, s.Update(ctx, use))
+}

@@ -43,8 +43,17 @@ func (a *app) inVault(do runIn) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
-		return do(cmd.Context(), c, at, args)
+		return saySubgroups(at, do(cmd.Context(), c, at, args))
 	}
+}
+
+// saySubgroups explains why a server may know nothing of a name that only GitLab
+// has.
+func saySubgroups(at place, err error) error {
+	if strings.Contains(at.repo, ":") && api.CodeOf(err) == api.NotFound {
+		return failf(exitNotFound, "There is no vault for %s here, or you have no access to the repository. Repositories in GitLab's subgroups have vaults only on a server that is bound to a GitLab.", at.repo)
+	}
+	return err
 }
 
 // where resolves repository and environment: flag, then variable, then checkout.

@@ -120,8 +120,8 @@ func (g *Gitea) Exchange(ctx context.Context, code, verifier string) (Grant, Use
 		err = g.suffices(ctx, voice{token: grant.Access})
 	}
 	if lacks, ok := errors.AsType[*Missing](err); ok {
-		err = &Missing{What: fmt.Sprintf("%s, because the code host keeps to what you agreed to the first time: "+
-			"revoke this application at %s/user/settings/applications, then sign in again", lacks.What, g.config.URL)}
+		err = &Missing{What: fmt.Sprintf("%s (it keeps to what you agreed to the first time: revoke this application at %s/user/settings/applications)",
+			lacks.What, g.config.URL)}
 	}
 	if err != nil {
 		return Grant{}, User{}, err

@@ -184,6 +184,38 @@ func edited(change func(path string, body map[string]any)) forgetest.Fault {
 	}
 }
 
+func TestGiteaBelievesWhatBothAnswersSay(t *testing.T) {
+	g := newGiteaWorld(t)
+	as := g.as(g.grace, g.pat(g.grace))
+	for prefix, name := range map[string]string{"/api/v1/repositories/": "by id", "/api/v1/repos/": "by name"} {
+		g.Break(prefix, edited(func(_ string, body map[string]any) {
+			body["permissions"] = map[string]bool{"pull": true}
+		}))
+		if got, err := g.client().Role(t.Context(), as, g.repo(g.engine)); err != nil || got.Role != forge.Read {
+			t.Errorf("less %s: %q, %v", name, got.Role, err)
+		}
+		g.Heal()
+		g.Break(prefix, edited(func(_ string, body map[string]any) { body["id"] = g.website }))
+		var down *forge.Unavailable
+		if got, err := g.client().Role(t.Context(), as, g.repo(g.engine)); !errors.As(err, &down) || got.Role != forge.None {
+			t.Errorf("another repository %s: %q, %v", name, got.Role, err)
+		}
+		g.Heal()
+	}
+}
+
+func TestGiteaTokenOfSomebodyElse(t *testing.T) {
+	g := newGiteaWorld(t)
+	as := g.as(g.eve, g.pat(g.ada))
+	acme := forge.Organization{ID: fmt.Sprint(g.acme), Login: "acme"}
+	if got, err := g.client().Role(t.Context(), as, g.repo(g.website)); !errors.Is(err, forge.ErrToken) || got.Role != forge.None {
+		t.Errorf("the role of its user: %q, %v", got.Role, err)
+	}
+	if got, err := g.client().Standing(t.Context(), as, acme); !errors.Is(err, forge.ErrToken) || got != "" {
+		t.Errorf("the standing of its user: %q, %v", got, err)
+	}
+}
+
 func TestGiteaListsSayHowLongTheyAre(t *testing.T) {
 	g := newGiteaWorld(t)
 	acme := forge.Organization{ID: fmt.Sprint(g.acme), Login: "acme"}

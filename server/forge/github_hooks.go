@@ -94,7 +94,10 @@ func (g *github) Event(d Delivery) (Event, error) {
 		return Event{}, fmt.Errorf("the delivery's JSON cannot be read: %w", err)
 	}
 	p.fill(&e)
-	if e.Topic == AppInstalled || e.Topic == AppRemoved {
+	switch {
+	case e.Topic != Ignored && e.Repo == "" && e.Org == "" && e.User == "":
+		return Event{}, errors.New("the delivery does not say whom it is about")
+	case e.Topic == AppInstalled, e.Topic == AppRemoved:
 		g.app.forget()
 	}
 	return e, nil

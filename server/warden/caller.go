@@ -98,7 +98,7 @@ func errUnauthorized(reason string) *api.Error {
 	return api.Errorf(api.Unauthorized, "%s", reason)
 }
 
-// visitor is somebody who is not known yet.
+// visitor is somebody of whom nothing is known but where they ask from.
 func visitor(c Credential) Caller {
 	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 }

@@ -37,6 +37,10 @@ func TestNobodysPasswordCostsAsMuch(t *testing.T) {
 	if _, err := p.verify(t.Context(), "no hash", api.NewSecret("right")); err == nil {
 		t.Error("a damaged hash is no error")
 	}
+	p.nobodys = func() (string, error) { return "no hash", nil }
+	if _, err := p.verify(t.Context(), "", api.NewSecret("right")); err == nil {
+		t.Error("a name that nobody has is held against nothing")
+	}
 	for range cap(p.slots) {
 		p.slots <- struct{}{}
 	}

@@ -44,7 +44,7 @@ func (w *Warden) identifySession(ctx context.Context, who Caller, token string) 
 		return err
 	})
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && (who.user.ID.String() != claims.Subject || who.session.InBrowser()):
+	case errors.Is(err, store.ErrNotFound), err == nil && who.user.ID.String() != claims.Subject:
 		return Caller{}, expired
 	case err != nil:
 		return Caller{}, w.outward(err)

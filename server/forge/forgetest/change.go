@@ -78,9 +78,8 @@ func (w *World) place(r Repo) {
 	w.paths[at], w.repos[r.ID] = r.ID, r
 }
 
-// AddTeam makes a team of an organization with these members, and gives it these
-// repositories with [World.AddTeamRepo]. A team without a role on code can still
-// have units.
+// AddTeam makes a team of an organization with these members, who become members
+// of that as well. Its repositories come with [World.AddTeamRepo].
 func (w *World) AddTeam(t Team, members ...int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -74,10 +74,10 @@ func gitea(t *testing.T, listen func(testing.TB, *forgetest.World) *forgetest.Gi
 	}
 }
 
-// literal follows the host to the letter: who is shown a repository reads it.
-type literal struct{ *forge.Gitea }
+// naive follows the host to the letter: who is shown a repository reads it.
+type naive struct{ *forge.Gitea }
 
-func (l literal) Role(ctx context.Context, as forge.Asker, repo forge.Repository) (forge.Reachable, error) {
+func (l naive) Role(ctx context.Context, as forge.Asker, repo forge.Repository) (forge.Reachable, error) {
 	got, err := l.Gitea.Role(ctx, as, repo)
 	if err == nil && got.Role == forge.None {
 		got.Role = forge.Read
@@ -87,7 +87,7 @@ func (l literal) Role(ctx context.Context, as forge.Asker, repo forge.Repository
 
 func TestTheRulesSeeAGiteaThatIsTakenLiterally(t *testing.T) {
 	host := func(t *testing.T) *forgetest.Host {
-		return gitea(t, forgetest.NewGitea).Wrap(func(f forge.Forge) forge.Forge { return literal{f.(*forge.Gitea)} })
+		return gitea(t, forgetest.NewGitea).Wrap(func(f forge.Forge) forge.Forge { return naive{f.(*forge.Gitea)} })
 	}
 	sees := []string{"outsiders have no role, not even on what is public", "seeing a repository is no role"}
 	got := forgetest.Broken(t, host, append(sees, "a collaborator has the role they were given", "a renamed repository is found by its id")...)

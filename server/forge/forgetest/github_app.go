@@ -134,7 +134,7 @@ func (g *GitHub) everyInstallation() []AppInstallation {
 	}
 	g.World.mu.RUnlock()
 	var all []AppInstallation
-	for _, account := range sorted(accounts, func(id int64) int64 { return id }) {
+	for _, account := range sorted(accounts) {
 		if i, ok := g.on(account); ok {
 			all = append(all, i)
 		}

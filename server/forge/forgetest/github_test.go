@@ -1,6 +1,8 @@
 package forgetest_test
 
 import (
+	"net/http"
+	"slices"
 	"testing"
 
 	"coffer/server/forge"
@@ -68,4 +70,20 @@ func newGitHub(t *testing.T, appUsers bool) (*forgetest.Host, *forgetest.GitHub)
 			Refreshes: appUsers, SingleUse: true, Revokes: true,
 		},
 	}, g
+}
+
+// TestTheRulesSeeWhoseApplicationATokenIs has GitHub say of every token that
+// it is ours.
+func TestTheRulesSeeWhoseApplicationATokenIs(t *testing.T) {
+	credulous := func(t *testing.T) *forgetest.Host {
+		h, g := newGitHub(t, false)
+		g.Break("/api/v3/applications/", func(_ *forgetest.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			forgetest.Answer(rw, http.StatusOK, map[string]any{})
+		})
+		return h
+	}
+	rules := []string{"a token of another application is turned down", "a token of our application is its user's"}
+	if broken := forgetest.Broken(t, credulous, rules...); !slices.Equal(broken, rules[:1]) {
+		t.Errorf("broken are %q, want %q", broken, rules[:1])
+	}
 }

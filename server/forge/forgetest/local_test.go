@@ -187,9 +187,3 @@ func TestTheRulesSeeWhatIsBroken(t *testing.T) {
 		})
 	}
 }
-
-func TestNothingIsBrokenInLocal(t *testing.T) {
-	if broken := forgetest.Broken(t, local); len(broken) > 0 {
-		t.Errorf("broken: %q", broken)
-	}
-}

@@ -100,7 +100,7 @@ func (p *plain) answer(r *http.Request, user int64) (answer any, found bool) {
 				mine = append(mine, reachable)
 			}
 		}
-		return collect(mine, func(r any) any { return r }), true
+		return mine, true
 	case "organization":
 		org, _, orgFound = w.OrgNamed(q.Get("owner"))
 		return organization(org), orgFound

@@ -19,7 +19,7 @@
 //	}
 //
 //	func (g *GitHub) user(rw http.ResponseWriter, r *http.Request) {
-//		token, ok := g.World.Live(r.Header.Get("Authorization")[len("Bearer "):])
+//		token, ok := g.World.Live(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 //		user, known := g.World.User(token.User)
 //		if !ok || !known || user.Blocked {
 //			Answer(rw, http.StatusUnauthorized, map[string]any{"message": "Bad credentials"})
