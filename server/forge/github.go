@@ -229,7 +229,8 @@ func (g *github) today(ctx context.Context, k githubKey, path, id string) (githu
 }
 
 // Repositories lists what the asker owns, collaborates on or reaches as an
-// organization's member. An App cannot list for somebody else.
+// organization's member, by the rules of Role. An App cannot list for somebody
+// else.
 func (g *github) Repositories(ctx context.Context, as Asker) ([]Reachable, error) {
 	if as.Token == "" {
 		return nil, ErrNoCredential
@@ -240,8 +241,19 @@ func (g *github) Repositories(ctx context.Context, as Asker) ([]Reachable, error
 		return nil, err
 	}
 	all := make([]Reachable, 0, len(found))
+	readers := map[int64]Role{} // what reading the public repositories of an owner is
 	for _, r := range found {
-		if role := r.Permissions.role(); role != None {
+		role := r.Permissions.role()
+		if role == Read && !r.private() {
+			known := false
+			if role, known = readers[r.Owner.ID]; !known {
+				if role, err = g.ownRole(ctx, githubKey{token: as.Token}, r); err != nil {
+					return nil, err
+				}
+				readers[r.Owner.ID] = role
+			}
+		}
+		if role != None {
 			all = append(all, Reachable{r.repository(), role})
 		}
 	}

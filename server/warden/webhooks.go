@@ -58,7 +58,7 @@ func (w *Warden) forgetHost() {
 }
 
 var errNoHook = &api.Error{Code: api.Unavailable, RetryAfter: time.Hour,
-	Message: "This server takes no webhooks from here: it is bound to another code host, or no webhook secret is configured. Set forge.webhook_secret."}
+	Message: "This server takes no webhooks from here: it is bound to another code host, or no webhook secret is configured. Set forge.webhook_secret_file or COFFER_FORGE_WEBHOOK_SECRET."}
 
 func hookError(err error) error {
 	switch {
@@ -67,7 +67,7 @@ func hookError(err error) error {
 	case errors.Is(err, forge.ErrNoSignature):
 		return api.Errorf(api.BadRequest, "A webhook needs the headers with its event, its delivery id and its signature. Set a secret at the code host.")
 	case errors.Is(err, forge.ErrSignature):
-		return api.Errorf(api.Forbidden, "The webhook's signature is wrong. Is the secret at the code host that of forge.webhook_secret?")
+		return api.Errorf(api.Forbidden, "The webhook's signature is wrong. Is the secret at the code host the one that is configured here?")
 	}
 	return api.Errorf(api.BadRequest, "The webhook's body cannot be understood. Is its content type JSON?")
 }
