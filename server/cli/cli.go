@@ -63,7 +63,7 @@ func Run(ctx context.Context, p Process) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return exitInterrupted
 	}
-	return a.out.fail(err)
+	return a.out.fail(a.refused(err))
 }
 
 // app is one run: its environment, its global flags and where it prints.
@@ -73,6 +73,8 @@ type app struct {
 	server string
 	place
 	tokenRead string // from COFFER_TOKEN_FILE
+	connected string // address of the server that connect leads to
+	stored    login  // with which; none when the environment gives the token
 }
 
 // place is where a command works: an environment in the vault of a repository.
@@ -84,7 +86,7 @@ func newRoot(a *app) *cobra.Command {
 	root := group("coffer", "A self-hosted vault for the secrets of your repositories")
 	section(root, "Secrets:", newPush(a), newPull(a), newRun(a), newDiff(a),
 		newSet(a), newGet(a), newLs(a), newRm(a), newHistory(a), newRollback(a), newTrash(a))
-	section(root, "Vaults and access:", newLogin(a), newLogout(a), newWhoami(a),
+	section(root, "Vaults and access:", newLogin(a), newLogout(a), newWhoami(a), newSessions(a),
 		newVault(a), newEnv(a), newOrg(a), newKeys(a), newActivity(a), newOffline(a))
 	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newUnseal(a), newSeal(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a))
 	root.Long = `coffer keeps the secrets of a team's repositories: one vault for each
@@ -92,7 +94,7 @@ repository, environments in a vault, secrets in an environment.
 
 Start here:
   coffer serve --dev          a server with throw-away data, to try things
-  coffer login URL            remember a server and your API key
+  coffer login URL            sign in to a server
   coffer push                 send .env to the vault of this checkout
   coffer run -- COMMAND       run a command with the secrets in its environment
 

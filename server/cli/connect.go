@@ -83,7 +83,8 @@ func (a *app) connect() (*client.Client, error) {
 	}
 	token, err := a.givenToken()
 	if err == nil && token == "" {
-		token, err = store.token(address)
+		a.stored, err = store.login(address)
+		token = a.stored.Token
 	}
 	if err != nil {
 		return nil, err
@@ -91,6 +92,7 @@ func (a *app) connect() (*client.Client, error) {
 	if token == "" {
 		return nil, errSignedOut(address)
 	}
+	a.connected = address
 	if token, err = oneWord(token); err != nil {
 		return nil, err
 	}
@@ -106,6 +108,18 @@ func (a *app) givenToken() (token string, err error) {
 		token = a.tokenRead
 	}
 	return token, err
+}
+
+// refused adds to the refusal of a credential what to do about this one.
+func (a *app) refused(err error) error {
+	switch {
+	case api.CodeOf(err) != api.Unauthorized || a.connected == "":
+		return err
+	case a.stored.Token != "":
+		return &advised{err, "Sign in again: coffer login " + a.connected}
+	default:
+		return &advised{err, "COFFER_TOKEN and COFFER_TOKEN_FILE come before a stored login: give them another token, or unset them."}
+	}
 }
 
 // account says who is asking without asking the server: the user of the stored

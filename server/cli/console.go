@@ -43,6 +43,12 @@ func (c *console) canAsk() bool {
 	return ok
 }
 
+// canShow reports whether somebody is there to read.
+func (c *console) canShow() bool {
+	_, ok := terminal(c.err)
+	return ok
+}
+
 // print shows an answer: v with --json, else the text that write makes of it.
 func (c *console) print(v any, write func(w io.Writer)) error {
 	if c.json {

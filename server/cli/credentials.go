@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"coffer/server/api"
 )
 
 // credentials are the logins of this user: tokens in the operating system's
@@ -26,6 +28,8 @@ type login struct {
 	Username string `json:"username,omitempty"`
 	Token    string `json:"token,omitempty"`
 	Keyring  bool   `json:"keyring,omitempty"` // the token is in the keyring
+
+	ExpiresAt *api.Time `json:"expiresAt,omitempty"` // null for an API key
 }
 
 func (a *app) credentials() *credentials {
@@ -78,32 +82,31 @@ func (s *credentials) last() (string, error) {
 	return f.Last, nil
 }
 
-// token is the stored token for a server, or "".
-func (s *credentials) token(server string) (string, error) {
+// login is what is stored for a server, with its token. Without a login there is
+// no token in it.
+func (s *credentials) login(server string) (login, error) {
 	f, err := s.load()
 	if err != nil {
-		return "", err
+		return login{}, err
 	}
 	l := f.Servers[server]
 	if !l.Keyring {
-		return l.Token, nil
+		return l, nil
 	}
-	token, err := s.ring.token(server)
-	if err != nil {
-		return "", failf(exitAuth, "The keyring that holds your login does not answer.\nUnlock it, set COFFER_TOKEN, or sign in again with COFFER_KEYRING=off: coffer login %s", server)
+	if l.Token, err = s.ring.token(server); err != nil {
+		return login{}, failf(exitAuth, "The keyring that holds your login does not answer.\nUnlock it, set COFFER_TOKEN, or sign in again with COFFER_KEYRING=off: coffer login %s", server)
 	}
-	return token, nil
+	return l, nil
 }
 
 // remember keeps a login and reports where: in the keyring or in the file.
-func (s *credentials) remember(server, username, token string) (where string, err error) {
+func (s *credentials) remember(server string, l login) (where string, err error) {
 	f, err := s.load()
 	if err != nil {
 		return "", err
 	}
-	l := login{Username: username, Token: token}
 	where = s.path()
-	if s.ring.store(server, token) == nil {
+	if s.ring.store(server, l.Token) == nil {
 		l.Token, l.Keyring = "", true
 		where = "the keyring"
 	}

@@ -43,7 +43,7 @@ func brokenRing(call func() error) *ring {
 func TestLoginIsKeptInTheKeyring(t *testing.T) {
 	r, kept := memoryRing()
 	s := &credentials{dir: filepath.Join(t.TempDir(), "coffer"), ring: r}
-	where, err := s.remember(vault, "ann", "canary")
+	where, err := s.remember(vault, login{Username: "ann", Token: "canary"})
 	if err != nil || where != "the keyring" || kept[vault] != "canary" {
 		t.Fatalf("got %q, %v, %q", where, err, kept)
 	}
@@ -51,8 +51,8 @@ func TestLoginIsKeptInTheKeyring(t *testing.T) {
 	if err != nil || strings.Contains(string(file), "canary") {
 		t.Errorf("the file holds the token, or %v", err)
 	}
-	if token, err := s.token(vault); err != nil || token != "canary" {
-		t.Errorf("got %q, %v", token, err)
+	if l, err := s.login(vault); err != nil || l.Token != "canary" {
+		t.Errorf("got %q, %v", l.Token, err)
 	}
 	if known, err := s.forget(vault); !known || err != nil || len(kept) > 0 {
 		t.Errorf("got %v, %v, %q", known, err, kept)
@@ -70,7 +70,7 @@ func TestLoginFallsBackToAPrivateFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &credentials{dir: filepath.Join(t.TempDir(), "deep", "coffer"), ring: r}
-			if _, err := s.remember(vault, "ann", "canary"); err != nil {
+			if _, err := s.remember(vault, login{Username: "ann", Token: "canary"}); err != nil {
 				t.Fatal(err)
 			}
 			for path, want := range map[string]os.FileMode{s.path(): 0o600, s.dir: 0o700} {
@@ -79,8 +79,8 @@ func TestLoginFallsBackToAPrivateFile(t *testing.T) {
 					t.Errorf("%s: got %v, %v", path, info.Mode(), err)
 				}
 			}
-			if token, err := s.token(vault); err != nil || token != "canary" {
-				t.Errorf("got %q, %v", token, err)
+			if l, err := s.login(vault); err != nil || l.Token != "canary" {
+				t.Errorf("got %q, %v", l.Token, err)
 			}
 			if last, err := s.last(); last != vault || err != nil {
 				t.Errorf("got %q, %v", last, err)
@@ -92,11 +92,11 @@ func TestLoginFallsBackToAPrivateFile(t *testing.T) {
 func TestSilentKeyringIsAnErrorThatHelps(t *testing.T) {
 	r, _ := memoryRing()
 	s := &credentials{dir: t.TempDir(), ring: r}
-	if _, err := s.remember(vault, "ann", "canary"); err != nil {
+	if _, err := s.remember(vault, login{Username: "ann", Token: "canary"}); err != nil {
 		t.Fatal(err)
 	}
 	s.ring = nil
-	_, err := s.token(vault)
+	_, err := s.login(vault)
 	if exitCode(err) != exitAuth || !strings.Contains(err.Error(), "COFFER_TOKEN") {
 		t.Errorf("got %v", err)
 	}

@@ -79,6 +79,14 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
+// advised is an error whose next step only the command knows.
+type advised struct {
+	error
+	advice string
+}
+
+func (a *advised) Unwrap() error { return a.error }
+
 func exitCode(err error) int {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if code, ok := exitCodes[e.Code]; ok {
@@ -105,6 +113,9 @@ func exitCode(err error) int {
 func advice(err error) string {
 	if h, ok := errors.AsType[*hinted](err); ok {
 		return strings.TrimPrefix(advice(h.error)+"\n"+h.hint, "\n")
+	}
+	if a, ok := errors.AsType[*advised](err); ok {
+		return a.advice
 	}
 	if n, ok := errors.AsType[*client.NetworkError](err); ok {
 		if errors.Is(n, context.DeadlineExceeded) {

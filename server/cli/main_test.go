@@ -33,6 +33,7 @@ func TestStories(t *testing.T) {
 			"exits":   exitsWith,
 			"lines":   linesToPaste,
 			"mode":    hasMode,
+			"browser": playBrowser,
 		},
 	})
 }

@@ -77,7 +77,7 @@ func (w *Warden) CheckInstallation(ctx context.Context, who Caller, req api.Chec
 	if role == access.None {
 		return nil, api.Errorf(api.NotFound, "There is no repository %s, or you have no access to it.", name)
 	}
-	out := &api.Installation{Installed: true, InstallURL: orNull(w.installURL())}
+	out := &api.Installation{Installed: true, InstallURL: orNull(w.installURL(ctx))}
 	if who.kind == access.PAT && out.InstallURL != nil {
 		if out.Installed, err = w.reaches(ctx, who.user, repo); err != nil {
 			return nil, err
@@ -110,9 +110,9 @@ func (w *Warden) reaches(ctx context.Context, user store.User, repo forge.Reposi
 
 // nameInstallURL adds to a refusal that hides a repository how it is opened to
 // this instance. The words are the same whether there is one or not.
-func (w *Warden) nameInstallURL(err error) {
+func (w *Warden) nameInstallURL(ctx context.Context, err error) {
 	refused, ok := errors.AsType[*refusal](err)
-	if link := w.installURL(); ok && refused.reason == access.NoRole && link != "" {
+	if link := w.installURL(ctx); ok && refused.reason == access.NoRole && link != "" {
 		refused.answer.Message += " If there is one, open it to this server: " + link
 	}
 }

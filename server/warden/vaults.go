@@ -197,7 +197,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 		return nil, err
 	}
 	if err := refuseRole(who, act, role, access.Outsider, req.RepoFullName); err != nil {
-		w.nameInstallURL(err)
+		w.nameInstallURL(ctx, err)
 		return nil, w.settle(ctx, who, act, w.vaultNamed(ctx, req.RepoFullName), err)
 	}
 	keys, err := w.holdKeys()
