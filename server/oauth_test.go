@@ -33,6 +33,7 @@ type codeHost struct {
 	codes   map[string]consent
 	asked   int   // how often for a grant
 	failing error // what it says to whoever asks for one
+	unknown bool  // nobody has registered coffer there
 }
 
 type consent struct {
@@ -43,6 +44,9 @@ type consent struct {
 func (h *codeHost) Kind() string { return forge.KindGitea }
 
 func (h *codeHost) AuthorizeURL(state, challenge string) string {
+	if h.unknown {
+		return ""
+	}
 	return "https://git.example/login/oauth/authorize?" + url.Values{"state": {state}, "code_challenge": {challenge}}.Encode()
 }
 
@@ -400,6 +404,14 @@ func TestEachWayToSignInIsForItsCodeHost(t *testing.T) {
 	}
 	if got := refusals(t, in); len(got) > 0 {
 		t.Errorf("refusals %v", got)
+	}
+}
+
+func TestACodeHostThatDoesNotKnowUsIsNoDeadEnd(t *testing.T) {
+	h := codeHost{unknown: true}
+	b := servertest.New(t, h.option).Browser()
+	if s := b.Open("/login/forge"); s.Status != 404 || !strings.Contains(s.Text, "forge.client_id") || b.Cookie(ticketCookie, "/login/callback") != "" {
+		t.Errorf("%d %s", s.Status, s.Text)
 	}
 }
 

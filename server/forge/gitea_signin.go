@@ -96,6 +96,9 @@ var errGiteaClient = &Unavailable{Err: errors.New("it does not know this server'
 
 // AuthorizeURL is where to send the browser.
 func (g *Gitea) AuthorizeURL(state, challenge string) string {
+	if g.config.ClientID == "" {
+		return ""
+	}
 	return g.config.URL + "/login/oauth/authorize?" + url.Values{
 		"client_id": {g.config.ClientID}, "redirect_uri": {g.config.RedirectURL}, "response_type": {"code"},
 		"scope": {giteaNeeds}, "state": {state},

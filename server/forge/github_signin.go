@@ -97,6 +97,9 @@ func (g *github) Self(ctx context.Context, access string) (User, error) {
 
 // AuthorizeURL is where to send the browser.
 func (g *github) AuthorizeURL(state, challenge string) string {
+	if g.config.ClientID == "" {
+		return ""
+	}
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {g.config.ClientID}, "scope": {strings.Join(githubScopes, " ")}, "state": {state},
 		"code_challenge": {challenge}, "code_challenge_method": {"S256"},

@@ -327,6 +327,10 @@ func TestGitLabConfiguration(t *testing.T) {
 		}
 	}
 	f := dial(t, forge.Config{Kind: forge.KindGitLab})
+	if at := f.(forge.SignIn).AuthorizeURL("s", "c"); at != "" {
+		t.Errorf("nobody registered us, and people sign in at %s", at)
+	}
+	f = dial(t, forge.Config{Kind: forge.KindGitLab, ClientID: "id"})
 	if at := f.(forge.SignIn).AuthorizeURL("s", "c"); !strings.HasPrefix(at, "https://gitlab.com/oauth/authorize?") {
 		t.Errorf("people sign in at %s", at)
 	}

@@ -75,8 +75,12 @@ func (w *Warden) Depart(_ context.Context, page, device string) (*Departure, err
 		return nil, err
 	}
 	challenge := sha256.Sum256([]byte(t.Verifier))
+	to := host.AuthorizeURL(keys.state(t.Nonce), base64.RawURLEncoding.EncodeToString(challenge[:]))
+	if to == "" {
+		return nil, api.Errorf(api.NotFound, "Nobody can sign in with a browser here yet: the operator has to register coffer at the code host, and set forge.client_id. An access token of the code host works without that.")
+	}
 	return &Departure{
-		URL:     host.AuthorizeURL(keys.state(t.Nonce), base64.RawURLEncoding.EncodeToString(challenge[:])),
+		URL:     to,
 		Ticket:  api.NewSecret(base64.RawURLEncoding.EncodeToString(keys.system.Seal(nil, text, ticketContext))),
 		Expires: t.Expires,
 	}, nil
