@@ -45,6 +45,24 @@ var hosts = map[string]func(*testing.T, *bound) server.ForgeConfig{
 	"forgejo": func(t *testing.T, b *bound) server.ForgeConfig {
 		return b.gitea(t, forgetest.NewForgejo)
 	},
+	"github": func(t *testing.T, b *bound) server.ForgeConfig {
+		fake := forgetest.NewGitHub(t, b.world)
+		b.fake, b.scopes, b.hooks = fake.Fake, []string{"repo", "read:org", "read:user"}, fake.Hooks
+		b.app = fake.Register(b.app).App
+		b.service = func() server.ForgeConfig {
+			fake.InstallEverywhere()
+			key, err := fake.PrivateKey()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "app.pem")
+			if err := os.WriteFile(file, key, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return server.ForgeConfig{AppID: b.app.ClientID, AppKeyFile: file}
+		}
+		return server.ForgeConfig{Kind: "github", URL: fake.URL}
+	},
 	"gitlab": func(t *testing.T, b *bound) server.ForgeConfig {
 		fake := forgetest.NewGitLab(t, b.world)
 		b.fake, b.scopes = fake.Fake, []string{"read_api"}
@@ -77,15 +95,16 @@ func onEveryHost(t *testing.T, service bool, test func(*bound)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &bound{t: t, world: forgetest.NewWorld()}
-			cfg := listen(t, b)
 			b.app = b.world.AddApp("coffer", "https://vault.example/login/callback")
+			cfg := listen(t, b)
 			cfg.ClientID, cfg.ClientSecret, cfg.WebhookSecret = b.app.ClientID, b.app.Secret, hookSecret
 			b.ann, b.bob, b.carl = b.world.AddUser("ann"), b.world.AddUser("bob"), b.world.AddUser("carl")
 			b.org = b.world.AddOrg("acme", b.ann)
 			b.repo = b.world.AddRepo(b.org, "api", forgetest.Private)
 			b.world.SetRole(b.repo, b.bob, forge.Write)
 			if service {
-				cfg.Token = b.service().Token
+				with := b.service()
+				cfg.Token, cfg.AppID, cfg.AppKeyFile = with.Token, with.AppID, with.AppKeyFile
 			}
 			b.Instance = servertest.New(t, func(c *server.Config) { c.Forge, c.TestOnlyNow = cfg, b.world.Now })
 			test(b)
@@ -358,9 +377,14 @@ func TestTokensOfOtherKindsAreRefused(t *testing.T) {
 				b.t.Errorf("a token %s: %v", name, err)
 			}
 		}
-		_, err := b.Client(b.world.Token(b.ann, forgetest.PAT)).Vaults(b.t.Context(), api.Page{})
-		if code := api.CodeOf(err); code != api.Forbidden && code != api.Unauthorized {
-			b.t.Errorf("a token without a scope: %v", err)
+		b.Vault(b.as(b.ann), "acme/api")
+		blind := b.Client(b.world.Token(b.ann, forgetest.PAT))
+		all, err := blind.Vaults(b.t.Context(), api.Page{})
+		if code := api.CodeOf(err); code != api.Forbidden && code != api.Unauthorized && (err != nil || len(all.Items) > 0) {
+			b.t.Errorf("a token without a scope lists %+v, %v", all, err)
+		}
+		if code := b.looks(blind); code == "" {
+			b.t.Error("a token without a scope sees a private repository's vault")
 		}
 	})
 }

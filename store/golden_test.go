@@ -78,6 +78,11 @@ func writeSamples(tx Tx) error {
 		func() error {
 			return tx.AddEvent(Event{At: 5, Topic: "roles", Name: "member", Repo: "1", Org: "2", User: "3", Login: "Acme", Tries: 1, Next: 6})
 		},
+		func() error {
+			return tx.PutOrg(Org{ID: id(9), Forge: "local", Account: "2", Login: "Acme", DisplayName: "Acme, Inc.",
+				Defaults: map[string]map[string]map[string]bool{"write": {"protected": {"read": true}}},
+				Created:  5, Updated: 6, AvatarURL: "u", People: 3, RosterAt: 7, Named: true})
+		},
 		func() error { return tx.PutOrgMember(OrgMember{Org: id(9), User: id(3), Role: "owner", Joined: 5}) },
 		func() error {
 			return tx.PutGrant(Grant{User: id(3), Access: []byte("a"), Refresh: []byte("r"), Expires: 6, Renewed: 5, Generation: 2})

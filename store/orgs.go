@@ -13,6 +13,7 @@ type Org struct {
 	AvatarURL   string                                `cbor:"9,keyasint"`
 	People      int                                   `cbor:"10,keyasint"` // on the roster, with and without an account here
 	RosterAt    Millis                                `cbor:"11,keyasint"` // when that was read last; 0 is never
+	Named       bool                                  `cbor:"12,keyasint"` // an owner chose DisplayName here; else it is the code host's
 }
 
 // OrgMember is a user with an account here who is a member of an organization,
@@ -33,6 +34,9 @@ var (
 func (r Reader) OrgAt(forge, account string) (Org, error) {
 	return orgs.get(r.kv, forge, "\x00", account)
 }
+
+// Orgs lists all organizations.
+func (r Reader) Orgs() ([]Org, error) { return orgs.list(r.kv) }
 
 // PutOrg writes an organization.
 func (tx Tx) PutOrg(o Org) error { return orgs.put(tx.kv, o, o.Forge, "\x00", o.Account) }

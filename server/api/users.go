@@ -91,10 +91,18 @@ type Activity struct {
 	Action       string         `json:"action"`
 	VaultID      *string        `json:"vaultId"`
 	RepoFullName *string        `json:"repoFullName"`
-	Actor        *Person        `json:"actor"`
+	Actor        *Actor         `json:"actor"`
 	Platform     string         `json:"platform"`
 	Metadata     map[string]any `json:"metadata"`
 	IP           *string        `json:"ip"`
 	UserAgent    *string        `json:"userAgent"`
 	Timestamp    Time           `json:"timestamp"`
+}
+
+// Actor is who did something. The id is null once the user is gone; the name is
+// the one of that time.
+type Actor struct {
+	ID        *string `json:"id"`
+	Username  string  `json:"username"`
+	AvatarURL *string `json:"avatarUrl"`
 }

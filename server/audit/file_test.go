@@ -17,7 +17,7 @@ func TestLinesNeverChange(t *testing.T) {
 	vault, repo, ip, agent := "0193a1b2-0000-7000-8000-000000000001", "acme/api", "203.0.113.7", "coffer/1 <&>"
 	mark := Mark{Number: 12, VaultNumber: 3, Link: []byte("link"), Base: 7, Time: at, Signature: []byte("signature")}
 	shown := &api.Activity{
-		ID: vault, Action: "secrets_pulled", VaultID: &vault, RepoFullName: &repo, Actor: &api.Person{ID: vault, Username: "ann"}, Platform: "cli",
+		ID: vault, Action: "secrets_pulled", VaultID: &vault, RepoFullName: &repo, Actor: &api.Actor{ID: &vault, Username: "ann"}, Platform: "cli",
 		Metadata: map[string]any{"secretCount": int64(2), "secretKeys": []any{"A", "B"}, "environment": "pröd\u2028\n\x01", "apiKeyId": nil, "share": 0.5},
 		IP:       &ip, UserAgent: &agent, Timestamp: at,
 	}

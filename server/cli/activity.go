@@ -56,7 +56,7 @@ func runActivity(ctx context.Context, o activityOptions, c *client.Client, out *
 	for _, e := range l.Items {
 		environment, _ := e.Metadata["environment"].(string)
 		key, _ := e.Metadata["key"].(string)
-		rows = append(rows, []string{when(e.Timestamp), e.Action, whoIs(e.Actor), textOr(e.RepoFullName), environment, key, textOr(e.IP)})
+		rows = append(rows, []string{when(e.Timestamp), e.Action, whoDid(e.Actor), textOr(e.RepoFullName), environment, key, textOr(e.IP)})
 	}
 	return out.table(orEmpty(l.Items), rows)
 }

@@ -41,7 +41,7 @@ func runChanges(ctx context.Context, at place, c *client.Client, out *console) e
 		if n, ok := e.Metadata["revision"].(float64); ok {
 			revision = fmt.Sprintf("revision %.0f", n)
 		}
-		rows = append(rows, []string{revision, when(e.Timestamp), whoIs(e.Actor), e.Action, key})
+		rows = append(rows, []string{revision, when(e.Timestamp), whoDid(e.Actor), e.Action, key})
 	}
 	return out.table(found, rows)
 }

@@ -23,6 +23,13 @@ func whoIs(p *api.Person) string {
 	return p.Username
 }
 
+func whoDid(a *api.Actor) string {
+	if a == nil {
+		return "-"
+	}
+	return a.Username
+}
+
 // capital makes the first letter of an ASCII word a capital.
 func capital(s string) string {
 	if s == "" {

@@ -55,16 +55,3 @@ func (c *Client) DeleteOverride(ctx context.Context, repo, id string) error {
 func (c *Client) ResetOverrides(ctx context.Context, repo string) (*api.ResetOverrides, error) {
 	return call[api.ResetOverrides](ctx, c, inVault(http.MethodDelete, repo, "permissions", "reset"))
 }
-
-// UpdateOrg changes what an organization is called and what its roles may do by
-// default. What is not given stays.
-func (c *Client) UpdateOrg(ctx context.Context, org string, u api.UpdateOrg) (*api.UpdatedOrg, error) {
-	body := map[string]any{}
-	if u.DefaultPermissions != nil {
-		body["defaultPermissions"] = u.DefaultPermissions
-	}
-	if u.DisplayName.Given {
-		body["displayName"] = u.DisplayName.Text
-	}
-	return call[api.UpdatedOrg](ctx, c, request{method: http.MethodPut, path: []string{"orgs", org}, body: body})
-}

@@ -68,7 +68,14 @@ var routes = []route{
 	{"DELETE {V}/permissions/overrides/{override}", "", "U", "manage", 200},
 	{"DELETE {V}/permissions/reset", "", "U", "manage", 200},
 
+	{"GET /v1/orgs", "", "R", "self", 200},
+	{"GET /v1/orgs/{org}", "", "R", "self", 200},
 	{"PUT /v1/orgs/{org}", `{"displayName":"Acme"}`, "U", "self", 200},
+	{"GET /v1/orgs/{org}/members", "", "R", "self", 200},
+	{"POST /v1/orgs/{org}/members/sync", "", "U", "self", 200},
+
+	{"GET /v1/github/repo-ids?repo={repo}", "", "R", "self", 200},
+	{"POST /v1/github/check-installation", `{"repoOwner":"{owner}","repoName":"{name}"}`, "R", "self", 200},
 
 	{"POST /v1/auth/logout", "", "S", "self", 204},
 	{"GET /v1/auth/sessions", "", "S", "self", 200},
@@ -83,6 +90,7 @@ func (r route) inVault() bool { return r.right != "self" && r.right != "create" 
 type sample struct {
 	repo                          string
 	secret, version, trashed, key string
+	org                           string // that its maker owns
 	override, session             string // where a route needs them
 }
 
@@ -91,9 +99,10 @@ func (v *sample) at() string { return "/v1/vaults/" + v.repo }
 
 // fill puts the sample's ids for the placeholders of a route.
 func (v *sample) fill(text string) string {
-	return strings.NewReplacer("{V}", v.at(), "{repo}", v.repo, "{secret}", v.secret, "{version}", v.version,
+	owner, name, _ := strings.Cut(v.repo, "/")
+	return strings.NewReplacer("{owner}", owner, "{name}", name, "{V}", v.at(), "{repo}", v.repo, "{secret}", v.secret, "{version}", v.version,
 		"{trashed}", v.trashed, "{key}", v.key, "{new}", newRepo(v.repo),
-		"{override}", cmp.Or(v.override, someID), "{session}", cmp.Or(v.session, someID), "{org}", "nobody-at-all").Replace(text)
+		"{override}", cmp.Or(v.override, someID), "{session}", cmp.Or(v.session, someID), "{org}", cmp.Or(v.org, "nobody-at-all")).Replace(text)
 }
 
 var repos atomic.Int64
@@ -112,7 +121,7 @@ func (c *caller) sample(t testing.TB) *sample {
 
 func (c *caller) sampleIn(t testing.TB, repo string) *sample {
 	t.Helper()
-	v := &sample{repo: repo}
+	v := &sample{repo: repo, org: c.ownOrg(t)}
 	c.do(t, "POST /v1/vaults", `{"repoFullName":"`+repo+`"}`).ok(201)
 	v.secret = c.set(t, v, "development", "A", "first")
 	c.set(t, v, "development", "A", "second")
@@ -121,6 +130,16 @@ func (c *caller) sampleIn(t testing.TB, repo string) *sample {
 	c.do(t, "DELETE "+v.at()+"/secrets/"+v.trashed, "").ok(204)
 	v.key = c.do(t, "POST /v1/api-keys", `{"name":"sample","environment":"live","scopes":["read:secrets"]}`).ok(201).text("data.id")
 	return v
+}
+
+// ownOrg is an organization of c's own, made when it is asked for first.
+func (c *caller) ownOrg(t testing.TB) string {
+	t.Helper()
+	name := c.name + "sorg"
+	if c.real("@"+name) == "@"+name {
+		c.org(t, name, c.name)
+	}
+	return "@" + name
 }
 
 // ready is the sample with what the route takes and c makes for it.

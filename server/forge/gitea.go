@@ -81,7 +81,9 @@ func giteaRefusal(_ http.Header, body []byte) error {
 	if m := giteaScopes.FindStringSubmatch(said.Message); m != nil {
 		lacks := strings.Fields(strings.ReplaceAll(m[1], ",", " "))
 		has := strings.Split(m[2], ",")
-		lacks = slices.DeleteFunc(lacks, func(scope string) bool { return slices.Contains(has, scope) })
+		lacks = slices.DeleteFunc(lacks, func(scope string) bool {
+			return slices.Contains(has, scope) || slices.Contains(has, strings.Replace(scope, "read:", "write:", 1))
+		})
 		return &Missing{What: "the scope " + strings.Join(lacks, " ")}
 	}
 	switch {

@@ -95,6 +95,9 @@ func (g *Gitea) standing(ctx context.Context, v voice, member, org string) (stri
 // Organizations lists the organizations that the asker is a member of.
 func (g *Gitea) Organizations(ctx context.Context, as Asker) ([]Membership, error) {
 	v, err := g.voice(ctx, as)
+	if errors.Is(err, ErrNotFound) {
+		return []Membership{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 type giteaRepo struct {
 	ID          int64
 	Name        string
-	FullName    string `json:"full_name"`
 	Private     bool
 	Internal    bool
 	AvatarURL   string `json:"avatar_url"`
@@ -231,6 +230,9 @@ func (g *Gitea) loginOf(ctx context.Context, v voice, as Asker) (string, error) 
 // missing here, and known to Role.
 func (g *Gitea) Repositories(ctx context.Context, as Asker) ([]Reachable, error) {
 	v, err := g.voice(ctx, as)
+	if errors.Is(err, ErrNotFound) {
+		return []Reachable{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func (g *Gitea) token(ctx context.Context, form url.Values) (Grant, error) {
 		Seconds int64  `json:"expires_in"`
 	}
 	asked := g.config.Now()
-	_, err := g.wire.ask(ctx, question{method: http.MethodPost, path: g.root + "/login/oauth/access_token", form: form}, &got)
+	_, err := g.wire.ask(ctx, question{method: http.MethodPost, path: g.root + "/login/oauth/access_token", form: form, oauth: true}, &got)
 	if status, ok := errors.AsType[*statusError](err); ok && status.Status == http.StatusBadRequest {
 		return Grant{}, giteaDenial(status)
 	}

@@ -261,6 +261,11 @@ func TestGiteaServiceCredentialThatDoesNotReach(t *testing.T) {
 			t.Errorf("%s: %v, want one that names %s", name, err, c.lacks)
 		}
 	}
+	wide := g.as(g.ada, g.w.Token(g.ada, forgetest.PAT, "write:user", "read:repository"))
+	var lacks *forge.Missing
+	if _, err := g.client().Organizations(t.Context(), wide); !errors.As(err, &lacks) || lacks.Service || lacks.What != "the scope read:organization" {
+		t.Errorf("a scope that holds another: %v", err)
+	}
 	f := g.client()
 	g.w.Revoke(g.service)
 	if _, err := f.Role(t.Context(), g.as(g.grace, ""), g.repo(g.engine)); !errors.Is(err, forge.ErrNoCredential) || errors.Is(err, forge.ErrToken) {
@@ -320,6 +325,25 @@ func TestGiteaLoginIsNotBelievedForLong(t *testing.T) {
 	g.w.Advance(10e9)
 	if got := role(); got != forge.Write {
 		t.Errorf("after somebody else took the login, the role is %q", got)
+	}
+}
+
+func TestGiteaUserWhoIsBlockedOrGoneHasNothing(t *testing.T) {
+	g := newGiteaWorld(t)
+	blocked, gone := g.as(g.ada, ""), g.as(g.eve, "")
+	g.w.BlockUser(g.ada)
+	g.w.DeleteUser(g.eve)
+	for _, as := range []forge.Asker{blocked, gone} {
+		f := g.client()
+		if all, err := f.Repositories(t.Context(), as); err != nil || len(all) > 0 {
+			t.Errorf("the repositories of %s: %+v, %v", as.User.Login, all, err)
+		}
+		if all, err := f.Organizations(t.Context(), as); err != nil || len(all) > 0 {
+			t.Errorf("the organizations of %s: %+v, %v", as.User.Login, all, err)
+		}
+		if got, err := f.Standing(t.Context(), as, forge.Organization{ID: fmt.Sprint(g.acme), Login: "acme"}); err != nil || got != "" {
+			t.Errorf("the standing of %s: %q, %v", as.User.Login, got, err)
+		}
 	}
 }
 

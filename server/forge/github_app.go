@@ -29,6 +29,8 @@ type githubApp struct {
 	known  []installation
 	failed error              // instead of known
 	tokens map[int64]appToken // by installation
+	page   string             // where it is installed, once GitHub said so
+	asked  time.Time          // when GitHub was asked for that
 }
 
 // installation is the App on one account.

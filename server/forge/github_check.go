@@ -76,16 +76,9 @@ func (g *github) checkApp(ctx context.Context) []Finding {
 	if g.app == nil {
 		return []Finding{warning(what, "none is configured: roles are asked with each user's own sign-in, and API keys work only as long as that lasts")}
 	}
-	jwt, err := g.app.sign()
+	app, err := g.app.about(ctx)
 	if err != nil {
-		return []Finding{failed(what, fmt.Sprintf("its private key cannot sign: %v", err))}
-	}
-	var app struct {
-		Name   string   `json:"name"`
-		Events []string `json:"events"`
-	}
-	if _, err := g.api.get(ctx, jwt, "/app", nil, &app); err != nil {
-		return []Finding{failed(what, fmt.Sprintf("it could not be tried: %v", g.app.turnedDown(err)))}
+		return []Finding{failed(what, fmt.Sprintf("it could not be tried: %v", err))}
 	}
 	findings := []Finding{fine(what, fmt.Sprintf("GitHub knows %q by its id and private key", app.Name))}
 	unsent := slices.DeleteFunc(slices.Clone(githubTopics), func(t string) bool { return slices.Contains(app.Events, t) })

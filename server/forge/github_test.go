@@ -503,3 +503,36 @@ func FuzzGitHubHook(f *testing.F) {
 		}
 	})
 }
+
+func TestGitHubSaysWhereItsAppIsInstalled(t *testing.T) {
+	w, g, c := github(t)
+	ada := w.AddUser("ada")
+	seen, hidden := w.AddRepo(ada, "engine", forgetest.Private), w.AddRepo(w.AddUser("bob"), "other", forgetest.Private)
+	g.Install(forgetest.AppInstallation{Account: ada, Permissions: map[string]string{"metadata": "read"}})
+	f := dial(t, c).(forge.Installer)
+	g.Break("/api/v3/app", forgetest.Status(http.StatusInternalServerError))
+	if url := f.InstallURL(t.Context()); url != "" {
+		t.Errorf("while GitHub does not say: %q", url)
+	}
+	g.Heal()
+	w.Advance(time.Minute)
+	for range 3 {
+		if url := f.InstallURL(t.Context()); url != g.URL+"/apps/coffer/installations/new" {
+			t.Errorf("the App is installed at %q", url)
+		}
+	}
+	if n := g.Calls("GET /api/v3/app"); n > 3 {
+		t.Errorf("GitHub was asked %d times", n)
+	}
+	if id, err := f.InstallationID(t.Context(), recorded(w, seen)); err != nil || id == "" {
+		t.Errorf("the installation is %q, %v", id, err)
+	}
+	if id, err := f.InstallationID(t.Context(), recorded(w, hidden)); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("where it is not installed: %q, %v", id, err)
+	}
+	c.App = nil
+	f = dial(t, c).(forge.Installer)
+	if url := f.InstallURL(t.Context()); url != "" {
+		t.Errorf("without an App: %q", url)
+	}
+}

@@ -274,7 +274,7 @@ func (g *gitlab) pat(ctx context.Context, token string) (gitlabPAT, error) {
 	if said, ok := errors.AsType[*statusError](err); ok && said.Status == http.StatusUnauthorized {
 		return t, ErrToken
 	} else if ok && said.Status == http.StatusBadRequest || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotFound) {
-		return t, &ForeignToken{"it is no personal access token"}
+		return t, &ForeignToken{"it is no personal access token, or its account may not sign in"}
 	}
 	if err == nil && (!t.Active || t.Revoked || g.passed(t.ExpiresAt)) {
 		return t, ErrToken

@@ -42,7 +42,7 @@ func (g *gitlab) checkAddress(ctx context.Context) Finding {
 func (g *gitlab) checkSignIn(ctx context.Context) Finding {
 	const what = "sign-in application"
 	if g.c.ClientID == "" {
-		return Finding{what, FindingWarning, "None is configured, so nobody can sign in with GitLab. Make one there with the scope " + gitlabScope + "."}
+		return Finding{what, FindingWarning, "None is configured, so nobody can sign in with GitLab. Make one there with the scope " + gitlabScope + " and set forge.client_id."}
 	}
 	_, _, err := g.grant(ctx, url.Values{"grant_type": {"authorization_code"}, "code": {"coffer-check"}, "code_verifier": {"coffer-check"}})
 	switch {
@@ -57,7 +57,7 @@ func (g *gitlab) checkSignIn(ctx context.Context) Finding {
 func (g *gitlab) checkService(ctx context.Context) []Finding {
 	const what = "service token"
 	if g.c.Token == "" {
-		return []Finding{{what, FindingWarning, "None is configured: API keys work only as long as their owner's sign-in lasts. Make a group access token there with the role Reporter and the scope " + gitlabScope + "."}}
+		return []Finding{{what, FindingWarning, "None is configured: API keys work only as long as their owner's sign-in lasts. Make a group access token there with the role Reporter and the scope " + gitlabScope + ", and set forge.token_file."}}
 	}
 	token, err := g.pat(ctx, g.c.Token)
 	foreign, isForeign := errors.AsType[*ForeignToken](err)
@@ -142,7 +142,7 @@ func (g *gitlab) checkReach(ctx context.Context, all bool) Finding {
 func (g *gitlab) checkHooks() Finding {
 	const what = "webhook secret"
 	if g.c.WebhookSecret == "" {
-		return Finding{what, FindingWarning, "None is configured, so changes at GitLab are noticed later. Make a system hook there, or a group hook, and a secret for both sides."}
+		return Finding{what, FindingWarning, "None is configured, so changes at GitLab are noticed later. Make a system hook there, or a group hook, with a secret, and set forge.webhook_secret_file."}
 	}
 	if g.hookKey == nil {
 		return Finding{what, FindingOK, "One is configured. GitLab must send it as the hook's secret token."}

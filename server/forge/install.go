@@ -1,9 +1,15 @@
 package forge
 
+import "context"
+
 // Installer is a forge where repositories must be opened to the instance first:
 // its application is installed on their account.
 type Installer interface {
-	// InstallURL is the page on which people install the application, or "" when
-	// none is configured.
-	InstallURL() string
+	// InstallURL is the page on which people install the application. It is ""
+	// when none is configured, or while the host does not say.
+	InstallURL(ctx context.Context) string
+
+	// InstallationID is the host's number for the installation that covers a
+	// repository. Where there is none it is ErrNotFound.
+	InstallationID(ctx context.Context, repo Repository) (string, error)
 }

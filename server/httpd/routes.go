@@ -35,6 +35,7 @@ func routes() []route {
 		version = secret + "/versions/:versionId"
 		trash   = vault + "/trash"
 		envs    = vault + "/environments"
+		org     = "/v1/orgs/:org"
 	)
 	gated := []route{
 		{get, "/v1/vaults", access.VaultList, inGeneral, page((*door).ListVaults)},
@@ -84,7 +85,15 @@ func routes() []route {
 		{put, vault + "/permissions/overrides/:id", access.OverrideUpdate, inGeneral, answer((*door).UpdateOverride)},
 		{remove, vault + "/permissions/overrides/:id", access.OverrideDelete, inGeneral, answer((*door).DeleteOverride)},
 		{remove, vault + "/permissions/reset", access.OverrideReset, inGeneral, answer((*door).ResetOverrides)},
-		{put, "/v1/orgs/:org", access.OrgUpdate, inGeneral, answer((*door).UpdateOrg)},
+
+		{get, "/v1/orgs", access.OrgList, inGeneral, answer((*door).Orgs)},
+		{get, org, access.OrgGet, inGeneral, answer((*door).Org)},
+		{put, org, access.OrgUpdate, inGeneral, answer((*door).UpdateOrg)},
+		{get, org + "/members", access.OrgMembers, inGeneral, answer((*door).OrgMembers)},
+		{post, org + "/members/sync", access.OrgMembersSync, inGeneral, answer((*door).SyncMembers)},
+
+		{get, "/v1/github/repo-ids", access.RepositoryIDs, inGeneral, answer((*door).RepositoryIDs)},
+		{post, "/v1/github/check-installation", access.CheckInstallation, inGeneral, answer((*door).CheckInstallation)},
 
 		{post, "/v1/auth/logout", access.Logout, inGeneral, logout},
 		{get, "/v1/auth/sessions", access.SessionList, inGeneral, answer((*door).Sessions)},

@@ -37,6 +37,7 @@ func Table(w *warden.Warden) []Job {
 		{"repositories", time.Hour, keeping(w.FollowRepositories)},
 		{"devices", time.Hour, w.ExpireDevices},
 		{"grants", 24 * time.Hour, keeping(w.RenewGrants)},
+		{"rosters", 24 * time.Hour, keeping(w.SyncOrgs)},
 	}
 }
 

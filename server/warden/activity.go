@@ -121,7 +121,7 @@ func shown(r store.Reader, records []store.Activity) ([]api.Activity, error) {
 	return all, nil
 }
 
-func actor(r store.Reader, a store.Activity, people map[store.ID]*store.User) (*api.Person, error) {
+func actor(r store.Reader, a store.Activity, people map[store.ID]*store.User) (*api.Actor, error) {
 	if a.Actor.IsZero() {
 		return nil, nil
 	}
@@ -136,9 +136,9 @@ func actor(r store.Reader, a store.Activity, people map[store.ID]*store.User) (*
 		}
 		people[a.Actor] = u
 	}
-	p := &api.Person{Username: a.ActorName}
+	p := &api.Actor{Username: a.ActorName}
 	if u != nil {
-		p.ID, p.AvatarURL = u.ID.String(), orNull(u.AvatarURL)
+		p.ID, p.AvatarURL = new(u.ID.String()), orNull(u.AvatarURL)
 	}
 	return p, nil
 }

@@ -61,6 +61,20 @@ func (c Caller) credential() [32]byte {
 	return sha256.Sum256([]byte(c.token.Reveal()))
 }
 
+// definite reports whether asking again would end the same way, unlike with a host
+// that did not answer.
+func definite(err error) bool {
+	if _, ok := errors.AsType[*forge.Missing](err); ok {
+		return true
+	}
+	for _, answer := range []error{forge.ErrNotFound, forge.ErrGone, forge.ErrRefused, forge.ErrToken, forge.ErrNoCredential, errNoGrant, errNotWhole} {
+		if errors.Is(err, answer) {
+			return true
+		}
+	}
+	return false
+}
+
 // unavailable is how long to wait before the next try when the host did not say.
 const unavailable = 15 * time.Second
 

@@ -34,7 +34,7 @@ func readRecord(line *audit.Record) (vault string, err error) {
 		Timestamp: api.At(a.At.Time()),
 	}
 	if !a.Actor.IsZero() {
-		line.Shown.Actor = &api.Person{ID: a.Actor.String(), Username: a.ActorName}
+		line.Shown.Actor = &api.Actor{ID: new(a.Actor.String()), Username: a.ActorName}
 	}
 	if !a.Vault.IsZero() {
 		vault = a.Vault.String()

@@ -61,7 +61,7 @@ func (w *Warden) StartDevice(ctx context.Context, who Caller, req api.StartDevic
 		return nil, w.outward(fmt.Errorf("start a device login: %w", err))
 	}
 	return &api.StartedDevice{
-		DeviceCode: api.Revealed(code), UserCode: userCode, GitHubAppInstallURL: orNull(w.installURL()),
+		DeviceCode: api.Revealed(code), UserCode: userCode, GitHubAppInstallURL: orNull(w.installURL(ctx)),
 		ExpiresIn: int(deviceTime / time.Second), Interval: int(deviceInterval / time.Second),
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"coffer/server/api"
 	"coffer/server/warden"
+	"coffer/store"
 	"coffer/store/kv"
 	"coffer/store/kv/kvtest"
 )
@@ -141,6 +142,21 @@ func TestAProgramIsSignedInByWayOfABrowser(t *testing.T) {
 	d.stands(made, api.DeviceExpired)
 }
 
+// rename gives ann another name.
+func (d *desk) rename(login string) {
+	d.t.Helper()
+	s, err := store.Open(d.t.Context(), d.db)
+	must(d.t, err)
+	must(d.t, s.Update(d.t.Context(), func(tx store.Tx) error {
+		u, err := tx.UserAt("local", "1")
+		if err != nil {
+			return err
+		}
+		u.Login = login
+		return tx.PutUser(u)
+	}))
+}
+
 func TestTheTokenIsHandedOutForAMinute(t *testing.T) {
 	d := newDesk(t)
 	made := d.start()
@@ -148,6 +164,7 @@ func TestTheTokenIsHandedOutForAMinute(t *testing.T) {
 	d.sleep(14 * time.Minute)
 	first := d.stands(made, api.DeviceApproved)
 	d.sleep(59 * time.Second)
+	d.rename("anna") // the name is in the token, and changes at the code host
 	again := d.stands(made, api.DeviceApproved)
 	if diff := cmp.Diff(string(first.KeywayToken), string(again.KeywayToken)); diff != "" {
 		t.Errorf("another token: %s", diff)

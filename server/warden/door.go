@@ -123,26 +123,24 @@ func (w *Warden) standing(ctx context.Context, who Caller, vault store.Vault) (a
 	if vault.OwnerKind != store.OwnerOrg {
 		return access.Outsider, nil
 	}
-	said, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (string, error) {
-		return w.forge.Standing(ctx, as, forge.Organization{ID: vault.OwnerID, Login: vault.Owner})
-	})
-	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+	said, err := w.askStanding(ctx, who, forge.Organization{ID: vault.OwnerID, Login: vault.Owner})
+	if err != nil {
 		return access.Outsider, w.errForge(who, err)
 	}
 	return standingOf(said), nil
 }
 
-func standingOf(said string) access.Standing {
-	switch said {
-	case forge.OrgOwner:
-		return access.Owner
-	case forge.OrgMember:
-		return access.Member
-	}
-	return access.Outsider
-}
-
 func (p *pass) leave() { p.keys.users.RUnlock() }
+
+// settle ends what a caller did in a vault. Where that went well, the vault's
+// organization is looked at some time later.
+func (p *pass) settle(ctx context.Context, err error) error {
+	err = p.w.settle(ctx, p.who, p.act, p.vault, err)
+	if err == nil && p.vault.OwnerKind == store.OwnerOrg {
+		p.w.rosters.visited(p.vault.OwnerID, p.who.user)
+	}
+	return err
+}
 
 // refuseRole asks access about everything but environments.
 func refuseRole(who Caller, act access.Action, role access.Role, standing access.Standing, repo string) error {
@@ -190,7 +188,7 @@ func (w *Warden) readThen(ctx context.Context, who Caller, act access.Action, re
 	if err == nil {
 		err = w.record(ctx, p.keys, v.notes)
 	}
-	return w.settle(ctx, who, act, p.vault, err)
+	return p.settle(ctx, err)
 }
 
 // change lets a caller change a vault. What work wrote and what it noted become
@@ -214,7 +212,7 @@ func (w *Warden) change(ctx context.Context, who Caller, act access.Action, repo
 		}
 		return v.notes, v.withinPlan()
 	})
-	return w.settle(ctx, who, act, p.vault, err)
+	return p.settle(ctx, err)
 }
 
 // self lets a caller look at what is their own.

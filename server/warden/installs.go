@@ -14,9 +14,9 @@ const offerTime = 3 * time.Second
 
 // installURL is where people open repositories to this instance, or "" where that
 // is not needed.
-func (w *Warden) installURL() string {
+func (w *Warden) installURL(ctx context.Context) string {
 	if i, ok := w.forge.(forge.Installer); ok {
-		return i.InstallURL()
+		return i.InstallURL(ctx)
 	}
 	return ""
 }
@@ -26,13 +26,13 @@ func (w *Warden) installURL() string {
 // is always offered it, and so learns nothing. When the code host does not answer,
 // nothing is offered: it is a courtesy.
 func (w *Warden) InstallOffer(ctx context.Context, who Caller, repo string) string {
-	url := w.installURL()
+	ctx, cancel := context.WithTimeout(ctx, offerTime)
+	defer cancel()
+	url := w.installURL(ctx)
 	owner, name, ok := api.SplitRepo(repo)
 	if url == "" || !ok {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, offerTime)
-	defer cancel()
 	seen, err := w.forge.Repository(ctx, forge.Asker{}, owner, name)
 	var there forge.Reachable
 	if err == nil {

@@ -17,7 +17,11 @@ type appHost struct {
 	down      error
 }
 
-func (h *appHost) InstallURL() string { return "https://host.example/install" }
+func (h *appHost) InstallURL(context.Context) string { return "https://host.example/install" }
+
+func (h *appHost) InstallationID(context.Context, forge.Repository) (string, error) {
+	return "", forge.ErrNotFound
+}
 
 func (h *appHost) Repository(ctx context.Context, as forge.Asker, owner, name string) (forge.Repository, error) {
 	switch {
@@ -42,7 +46,7 @@ func TestTheApplicationIsOfferedWhereItIsMissing(t *testing.T) {
 	must(t, err)
 	must(t, second(d.w.AddLocalUser(t.Context(), operator, api.AddLocalUser{Username: "bob", Password: api.NewSecret("a password")})))
 	must(t, second(d.w.AddLocalRepo(t.Context(), operator, api.AddLocalRepo{RepoFullName: "bob/own"})))
-	if got := d.start().GitHubAppInstallURL; got == nil || *got != host.InstallURL() {
+	if got := d.start().GitHubAppInstallURL; got == nil || *got != host.InstallURL(t.Context()) {
 		t.Errorf("a login starts with %v", got)
 	}
 	for name, c := range map[string]struct {

@@ -3,6 +3,7 @@ package warden
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"coffer/server/access"
 	"coffer/server/api"
@@ -116,27 +117,39 @@ func (w *Warden) DefaultPermissions(ctx context.Context, who Caller, ref api.Ref
 // Overrides lists a vault's overrides. Who does not manage them sees those for
 // all environments and for environments that they may read.
 func (w *Warden) Overrides(ctx context.Context, who Caller, ref api.Ref) (*api.Overrides, error) {
-	out := &api.Overrides{Overrides: []api.Override{}}
+	out := &api.Overrides{}
+	var vault store.Vault
+	var hidden map[string]bool // by id, from whoever does not manage them
 	err := w.read(ctx, who, access.OverrideList, ref.Repository(), func(v *visit) error {
 		all, err := v.Reader.Overrides(v.vault.ID)
 		if err != nil {
 			return err
 		}
-		out.Defaults = v.matrix()
+		vault, hidden = v.vault, make(map[string]bool)
+		out.Overrides, out.Defaults = make([]api.Override, 0, len(all)), v.matrix()
 		for _, o := range all {
-			e := v.environmentByID(o.Environment)
-			if v.role != access.Admin && e != nil && !v.rights(e).Read {
-				continue
-			}
 			shown, err := v.shownOverride(o)
 			if err != nil {
 				return err
+			}
+			if e := v.environmentByID(o.Environment); v.role != access.Admin && e != nil && !v.rights(e).Read {
+				hidden[shown.ID] = true
 			}
 			out.Overrides = append(out.Overrides, shown)
 		}
 		return nil
 	})
-	return out, err
+	if err != nil || len(hidden) == 0 {
+		return out, err
+	}
+	standing, err := w.standing(ctx, who, vault)
+	if err != nil {
+		return nil, err
+	}
+	if standing < access.Owner {
+		out.Overrides = slices.DeleteFunc(out.Overrides, func(o api.Override) bool { return hidden[o.ID] })
+	}
+	return out, nil
 }
 
 func (v *visit) shownOverride(o store.Override) (api.Override, error) {

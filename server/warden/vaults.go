@@ -197,6 +197,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 		return nil, err
 	}
 	if err := refuseRole(who, act, role, access.Outsider, req.RepoFullName); err != nil {
+		w.nameInstallURL(ctx, err)
 		return nil, w.settle(ctx, who, act, w.vaultNamed(ctx, req.RepoFullName), err)
 	}
 	keys, err := w.holdKeys()
@@ -226,27 +227,25 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 	return &api.CreatedVault{Vault: made, VaultID: made.ID, Message: "Vault created for " + made.RepoFullName + "."}, nil
 }
 
-// repositoryFor asks the code host for a repository and the caller's role on it.
+// repositoryFor is lookUp, and registers at the built-in code host what the caller
+// may register.
 func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (forge.Repository, access.Role, error) {
-	owner, short, _ := api.SplitRepo(name)
-	repo, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
-		return w.forge.Repository(ctx, as, owner, short)
-	})
-	if registrar, ok := w.forge.(forge.Registrar); ok && errors.Is(err, forge.ErrNotFound) {
-		repo, err = registrar.Register(ctx, who.user.Account, owner, short)
-		w.roles.forget()
+	repo, role, err := w.lookUp(ctx, who, name)
+	registrar, ok := w.forge.(forge.Registrar)
+	if !ok || err != nil || repo.ID != "" {
+		return repo, role, err
 	}
+	owner, short, _ := api.SplitRepo(name)
+	repo, err = registrar.Register(ctx, who.user.Account, owner, short)
+	w.roles.forget()
 	switch {
 	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrRefused):
 		return repo, access.None, nil
 	case err != nil:
 		return repo, access.None, w.errForge(who, err)
 	}
-	f, err := w.role(ctx, who, store.Vault{
-		RepoID: repo.ID, Owner: repo.Owner, Name: repo.Name,
-		OwnerKind: string(repo.OwnerKind), OwnerID: repo.OwnerID, AvatarURL: repo.AvatarURL, Private: !repo.Public,
-	})
-	return repo, f.role, err
+	role, err = w.roleOn(ctx, who, repo)
+	return repo, role, err
 }
 
 func (w *Warden) newVault(who Caller, repo forge.Repository, keys *keyring) (store.Vault, []byte, error) {

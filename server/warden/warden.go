@@ -106,6 +106,7 @@ type Warden struct {
 	confirmed confirmed
 	uses      *keyUses
 	passwords *passwords
+	rosters   *rosters
 	asked     singleflight.Group // roles, of the code host
 	renewals  singleflight.Group // of grants, by user
 	batch     *batch
@@ -145,6 +146,7 @@ func New(c Config) *Warden {
 	w.events = make(chan struct{}, 1)
 	w.uses = newKeyUses()
 	w.passwords = newPasswords(c.Now)
+	w.rosters = newRosters(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)
@@ -157,6 +159,7 @@ func New(c Config) *Warden {
 	}
 	w.workers.Go(func() { w.flushUses(ctx) })
 	w.workers.Go(func() { w.runEvents(ctx) })
+	w.workers.Go(func() { w.readRosters(ctx) })
 	return w
 }
 

@@ -238,6 +238,3 @@ func (w *Warden) lookAgain(ctx context.Context, repoID string, deleted bool) err
 	}
 	return nil
 }
-
-// SyncOrg is replaced by the branch orgs.
-func (w *Warden) SyncOrg(context.Context, string) error { return nil }

@@ -21,7 +21,6 @@ type twin struct {
 	*testing.T
 	real, fake             string
 	realTokens, fakeTokens map[string]string
-	ignored                []string
 }
 
 // TestTheFakeIsLikeTheRealGitea asks both the same. COFFER_TEST_GITEA names a

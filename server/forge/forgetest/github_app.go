@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -140,6 +142,15 @@ func (g *GitHub) everyInstallation() []AppInstallation {
 		}
 	}
 	return all
+}
+
+// PrivateKey is the App's private key as GitHub hands it out: PKCS #1 in PEM.
+func (g *GitHub) PrivateKey() ([]byte, error) {
+	key, err := githubKey()
+	if err != nil {
+		return nil, fmt.Errorf("forgetest: make a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), nil
 }
 
 // Sign makes the App's own token.

@@ -98,7 +98,7 @@ func (g *GitLab) payloads(repo, org, user int64) []Hook {
 		payload("user_rename", ofUser, account, map[string]any{"old_username": "before"}),
 		payload("user_destroy", ofUser, account),
 		payload("key_create", forge.Event{}, map[string]any{"username": u.Login, "id": 4}),
-		payload("push", forge.Event{}, person, project),
+		payload("push", forge.Event{}, map[string]any{"object_kind": "push", "ref": "refs/heads/main", "project_id": repo, "user_id": user}),
 	}
 }
 

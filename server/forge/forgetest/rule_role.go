@@ -15,9 +15,9 @@ var roleRules = []Rule{
 	{"the highest of several roles counts", func(h *Host) bool { return h.Teams }, checkMost},
 	{"an organization's base role is every member's", func(h *Host) bool { return h.Base }, checkBase},
 	{"outsiders have no role, not even on what is public", nil, checkOutsiders},
-	{"signed-in outsiders have no role on what is internal", func(h *Host) bool { return h.Internal }, checkInternalOutsiders},
+	{"signed-in outsiders have no role on what is internal", hasInternal, checkInternalOutsiders},
 	{"reading what is public counts for who was let in", nil, checkExplicitRead},
-	{"reading what is internal counts for who was let in", func(h *Host) bool { return h.Internal }, checkInternalRead},
+	{"reading what is internal counts for who was let in", hasInternal, checkInternalRead},
 	{"seeing a repository is no role", func(h *Host) bool { return h.Roleless }, checkRoleless},
 	{"a role that was taken away is gone", nil, checkTakenAway},
 	{"a blocked user has no role", hasTokens, checkBlocked},
@@ -146,16 +146,32 @@ func checkOutsiders(ctx context.Context, h *Host) error {
 
 func checkInternalOutsiders(ctx context.Context, h *Host) error {
 	_, org, _ := h.acme()
-	return h.roleIs(ctx, h.World.AddUser("eve"), h.World.AddRepo(org, "handbook", Internal), forge.None)
+	return h.roleIs(ctx, h.World.AddUser("eve"), h.internal(org), forge.None)
 }
 
-func checkExplicitRead(ctx context.Context, h *Host) error { return h.explicitRead(ctx, Public) }
-
-func checkInternalRead(ctx context.Context, h *Host) error { return h.explicitRead(ctx, Internal) }
-
-func (h *Host) explicitRead(ctx context.Context, v Visibility) error {
+func checkExplicitRead(ctx context.Context, h *Host) error {
 	_, org, _ := h.acme()
-	repo := h.World.AddRepo(org, "website", v)
+	return h.explicitRead(ctx, org, h.World.AddRepo(org, "website", Public))
+}
+
+func checkInternalRead(ctx context.Context, h *Host) error {
+	_, org, _ := h.acme()
+	return h.explicitRead(ctx, org, h.internal(org))
+}
+
+func hasInternal(h *Host) bool { return h.Internal || h.HiddenOrgs }
+
+// internal makes a repository which everybody reads who is signed in. Where
+// repositories cannot be so themselves, their organization is.
+func (h *Host) internal(org int64) int64 {
+	if h.Internal {
+		return h.World.AddRepo(org, "handbook", Internal)
+	}
+	h.World.SetOrgVisibility(org, Internal)
+	return h.World.AddRepo(org, "handbook", Public)
+}
+
+func (h *Host) explicitRead(ctx context.Context, org, repo int64) error {
 	ada, bob := h.World.AddUser("ada"), h.World.AddUser("bob")
 	h.World.SetRole(repo, ada, forge.Read)
 	h.World.SetMember(org, bob, forge.OrgMember)

@@ -89,6 +89,7 @@ func (w *world) succeed() {
 	w.secrets()
 	w.environments()
 	w.permissions()
+	w.organizations()
 	w.account()
 	w.devices()
 	for _, call := range []string{"GET /v1/activity", "GET {V}/activity?limit=100", "GET {V}/activity?action=secrets_pulled&environment=staging&actor=ann"} {
@@ -146,6 +147,18 @@ func (w *world) permissions() {
 	w.ask("PUT {V}/permissions/overrides/{override}", `{"canWrite":false}`, 200)
 	w.ask("DELETE {V}/permissions/overrides/{override}", "", 200)
 	w.ask("DELETE {V}/permissions/reset", "", 200)
+}
+
+// organizations asks about acme, which has the owner ann.
+func (w *world) organizations() {
+	w.ask("GET /v1/orgs", "", 200)
+	w.ask("GET /v1/orgs/acme", "", 200)
+	w.ask("GET /v1/orgs/acme/members", "", 200)
+	w.ask("POST /v1/orgs/acme/members/sync", "", 200)
+	w.ask("GET /v1/github/repo-ids?repo=ann/api", "", 200)
+	w.ask("GET /v1/github/repo-ids?repo=zoe/nowhere", "", 200)
+	w.ask("POST /v1/github/check-installation", `{"repoOwner":"ann","repoName":"api"}`, 200)
+	w.ask("POST /v1/github/check-installation", `{"repoOwner":"zoe","repoName":"nowhere"}`, 404)
 	w.ask("PUT /v1/orgs/acme", `{"displayName":"Acme"}`, 200)
 	w.ask("PUT /v1/orgs/acme", `{"displayName":null,"defaultPermissions":{"write":{"protected":{"write":true}}}}`, 200)
 }

@@ -233,6 +233,7 @@ var bodies = map[string]string{
 	"createOverride":     `{"environment":"*","targetType":"role","targetRole":"read","canRead":true,"canWrite":true}`,
 	"changeOverride":     `{"canRead":true}`,
 	"changeOrganization": `{"displayName":"x"}`,
+	"checkInstallation":  `{"repoOwner":"ann","repoName":"nowhere"}`,
 }
 
 // wrongBodies break a rule where an empty object breaks none.

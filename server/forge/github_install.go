@@ -1,0 +1,67 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// aboutFor is for how long GitHub's word on the App itself counts when it gave
+// none.
+const aboutFor = time.Minute
+
+// githubAbout is what GitHub says of the App.
+type githubAbout struct {
+	Name   string   `json:"name"`
+	Page   string   `json:"html_url"`
+	Events []string `json:"events"`
+}
+
+// about asks GitHub for the App itself.
+func (a *githubApp) about(ctx context.Context) (githubAbout, error) {
+	jwt, err := a.sign()
+	if err != nil {
+		return githubAbout{}, err
+	}
+	var about githubAbout
+	_, err = a.api.get(ctx, jwt, "/app", nil, &about)
+	return about, a.turnedDown(err)
+}
+
+// InstallURL is the page of the App on which people choose an account and its
+// repositories. GitHub is asked for it once.
+func (g *github) InstallURL(ctx context.Context) string {
+	a := g.app
+	if a == nil {
+		return ""
+	}
+	select {
+	case <-a.lock:
+		defer func() { a.lock <- struct{}{} }()
+	case <-ctx.Done():
+		return ""
+	}
+	if now := a.api.now(); a.page == "" && (a.asked.IsZero() || now.Sub(a.asked) >= aboutFor) {
+		about, err := a.about(ctx)
+		a.asked = now
+		if err == nil && about.Page != "" {
+			a.page = about.Page + "/installations/new"
+		}
+	}
+	return a.page
+}
+
+// InstallationID is the number of the App's installation that covers a repository.
+func (g *github) InstallationID(ctx context.Context, repo Repository) (string, error) {
+	if g.app == nil {
+		return "", ErrNotFound
+	}
+	k, err := g.app.keyOf(ctx, "/repos/"+segment(repo.Owner)+"/"+segment(repo.Name))
+	if errors.Is(err, ErrNoCredential) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return "", err
+	}
+	return githubID(k.at.ID), nil
+}
