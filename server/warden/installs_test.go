@@ -19,6 +19,10 @@ type appHost struct {
 
 func (h *appHost) InstallURL() string { return "https://host.example/install" }
 
+func (h *appHost) InstallationID(context.Context, forge.Repository) (string, error) {
+	return "", forge.ErrNotFound
+}
+
 func (h *appHost) Repository(ctx context.Context, as forge.Asker, owner, name string) (forge.Repository, error) {
 	switch {
 	case h.down != nil:
