@@ -16,10 +16,11 @@ import (
 // the organization, when the code host says that it changed, and once a day.
 
 const (
-	rosterEvery = 15 * time.Minute // at most, after work in vaults
-	rosterFresh = time.Hour        // what the daily round leaves alone
-	rosterTime  = time.Minute      // bounds one reading
-	rosterQueue = 64               // organizations that may wait
+	rosterEvery     = 15 * time.Minute // at most, after work in vaults
+	rosterFresh     = time.Hour        // what the daily round leaves alone
+	rosterTime      = time.Minute      // bounds one reading
+	firstRosterTime = 5 * time.Second  // bounds one that a request waits for, which can do without
+	rosterQueue     = 64               // organizations that may wait
 )
 
 // rosters are the organizations whose vaults were worked in lately.
