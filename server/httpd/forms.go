@@ -1,11 +1,14 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"coffer/server/api"
@@ -129,8 +132,8 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 		f.Problem = "Nothing was changed. Look at what is marked, and send it again."
 	}
 	for _, wrong := range e.Fields {
-		if _, shown := form[wrong.Field]; shown {
-			f.Problems[wrong.Field] = wrong.Message
+		if name, message := complaint(wrong, form); form.Has(name) {
+			f.Problems[name] = cmp.Or(f.Problems[name], message)
 		} else {
 			f.Problem = e.Message
 		}
@@ -141,6 +144,17 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 		return err
 	}
 	return x.show(kinds[e.Code].status, p)
+}
+
+// complaint says which field of a form something is wrong with. What a list of the
+// API holds is in one field of a form.
+func complaint(wrong api.FieldError, form url.Values) (name, message string) {
+	list, place, inList := strings.Cut(wrong.Field, ".")
+	n, err := strconv.Atoi(place)
+	if !inList || err != nil || form.Has(wrong.Field) {
+		return wrong.Field, wrong.Message
+	}
+	return list, fmt.Sprintf("Number %d in the list: %s", n+1, wrong.Message)
 }
 
 // done leads to a page that says what was done.
@@ -162,11 +176,13 @@ const noticeCookie = "coffer_notice"
 const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
+	keyRevoked   notice = "key-revoked"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
+	keyRevoked:   "The key is revoked.",
 }
 
 // notice is what was just done, to be shown now and never again.
