@@ -11,7 +11,7 @@
 //     its method file names the template;
 //   - templates/NOUN.html, which defines "main". It stands inside layout.html and
 //     can use what parts.html defines: "wrong", "invalid", "time", "pager" and
-//     "search". Functions: asset, path (every address of ours), day, moment, ago,
+//     "search". Functions: asset, path (every address of ours), day, date, moment, ago,
 //     since, iso, count;
 //   - a sample in the tests, which look at every page there is.
 //
@@ -144,7 +144,7 @@ func New(base string) *Pages {
 	}
 	p.readAssets()
 	layout := template.Must(template.New("layout.html").
-		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count}).
+		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "date": date, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count}).
 		Option("missingkey=error").
 		ParseFS(files, around...))
 	all, err := fs.Glob(files, "templates/*.html")
