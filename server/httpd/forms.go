@@ -146,6 +146,15 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 	return x.show(kinds[e.Code].status, p)
 }
 
+// againUnlessRefused is again for a page whose forms are for those who may use
+// them: to anybody else they are not shown.
+func (x *exchange) againUnlessRefused(failure error, form url.Values, keep []string, page func(web.Form) (web.Page, error)) error {
+	if api.CodeOf(failure) == api.Forbidden {
+		return failure
+	}
+	return x.again(failure, form, keep, page)
+}
+
 // complaint says which field of a form something is wrong with. What a list of the
 // API holds is in one field of a form.
 func complaint(wrong api.FieldError, form url.Values) (name, message string) {
@@ -155,6 +164,18 @@ func complaint(wrong api.FieldError, form url.Values) (name, message string) {
 		return wrong.Field, wrong.Message
 	}
 	return list, fmt.Sprintf("Number %d in the list: %s", n+1, wrong.Message)
+}
+
+// errNoDeed means that a form asks for something that its page does not have.
+var errNoDeed = api.Errorf(api.BadRequest, "The form asks for nothing that this page can do. Go back, load the page again and send it once more.")
+
+// confirmed wants the text to be typed that stands for what will be gone for good.
+func confirmed(form url.Values, text string) error {
+	if strings.TrimSpace(form.Get("confirm")) == text {
+		return nil
+	}
+	form.Set("confirm", form.Get("confirm")) // so that the complaint finds its field
+	return api.InvalidField("confirm", api.UnknownValue, "Type exactly %s. Nothing was deleted.", text)
 }
 
 // done leads to a page that says what was done.
@@ -177,12 +198,22 @@ const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
 	keyRevoked   notice = "key-revoked"
+
+	environmentCreated notice = "environment-created"
+	environmentRenamed notice = "environment-renamed"
+	environmentRetyped notice = "environment-retyped"
+	environmentDeleted notice = "environment-deleted"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	keyRevoked:   "The key is revoked.",
+
+	environmentCreated: "The environment is there.",
+	environmentRenamed: "The environment has its new name.",
+	environmentRetyped: "The environment has its new type.",
+	environmentDeleted: "The environment is gone, with everything in it.",
 }
 
 // notice is what was just done, to be shown now and never again.
