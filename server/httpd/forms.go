@@ -203,6 +203,11 @@ const (
 	environmentRenamed notice = "environment-renamed"
 	environmentRetyped notice = "environment-retyped"
 	environmentDeleted notice = "environment-deleted"
+
+	overrideCreated notice = "override-created"
+	overrideChanged notice = "override-changed"
+	overrideRemoved notice = "override-removed"
+	overridesReset  notice = "overrides-reset"
 )
 
 var notices = map[notice]string{
@@ -214,6 +219,11 @@ var notices = map[notice]string{
 	environmentRenamed: "The environment has its new name.",
 	environmentRetyped: "The environment has its new type.",
 	environmentDeleted: "The environment is gone, with everything in it.",
+
+	overrideCreated: "The override holds from now on.",
+	overrideChanged: "The override is changed.",
+	overrideRemoved: "The override is removed.",
+	overridesReset:  "All overrides are removed.",
 }
 
 // notice is what was just done, to be shown now and never again.
