@@ -208,6 +208,11 @@ const (
 	overrideChanged notice = "override-changed"
 	overrideRemoved notice = "override-removed"
 	overridesReset  notice = "overrides-reset"
+
+	secretRestored  notice = "secret-restored"
+	secretDestroyed notice = "secret-destroyed"
+	trashEmptied    notice = "trash-emptied"
+	vaultDeleted    notice = "vault-deleted"
 )
 
 var notices = map[notice]string{
@@ -224,6 +229,11 @@ var notices = map[notice]string{
 	overrideChanged: "The override is changed.",
 	overrideRemoved: "The override is removed.",
 	overridesReset:  "All overrides are removed.",
+
+	secretRestored:  "The secret is back in its environment.",
+	secretDestroyed: "The secret is gone for good.",
+	trashEmptied:    "The trash is empty, but for what you may not change.",
+	vaultDeleted:    "The vault is gone, with everything in it.",
 }
 
 // notice is what was just done, to be shown now and never again.
