@@ -44,7 +44,7 @@ func TestTheFirstPageListsVaults(t *testing.T) {
 	in := town(t)
 	expect(t, in.Browser().Open("/?q=db"), 303, "/login?return=%2F%3Fq%3Ddb")
 	ann, bob := inBrowser(in, "ann"), inBrowser(in, "bob")
-	s := expectSeen(t, ann.Open("/"), 200, "production: 3 secrets", "staging: 2 secrets", "8 secrets", "your role: admin", "private", "less than a minute ago")
+	s := expectSeen(t, ann.Open("/"), 200, "production: 3 secrets", "staging: 2 secrets", "8 secrets", "your role: admin", "private", "just now")
 	if got := links(s, "/"); got != "/vaults/ann/web /vaults/ann/api" {
 		t.Errorf("latest change first: %s", got)
 	}
