@@ -181,7 +181,7 @@ func (w *Warden) noteConsumed(ctx context.Context, code [32]byte) error {
 // VerifyDevice shows somebody what a user code would sign in, and gives them the
 // token to decide with. An earlier token for the same code is void.
 func (w *Warden) VerifyDevice(ctx context.Context, who Caller, req api.VerifyDevice) (*api.VerifiedDevice, error) {
-	random, err := crypto.NewToken(confirmLength)
+	random, err := newOwnToken("confirm", confirmLength)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (w *Warden) VerifyDevice(ctx context.Context, who Caller, req api.VerifyDev
 			return err
 		}
 		d = found
-		token = hex.EncodeToString(d.Code[:]) + "." + random
+		token = random + "." + hex.EncodeToString(d.Code[:])
 		d.Confirm, d.ConfirmIn = crypto.HashToken(token), who.session.ID
 		return tx.PutDevice(d)
 	})
@@ -280,8 +280,8 @@ func (w *Warden) decideDevice(ctx context.Context, who Caller, act access.Action
 func confirmedDevice(tx store.Tx, j *journal, token string) (store.Device, error) {
 	void := api.Errorf(api.NotFound,
 		"This confirmation is not valid, or no longer. If you have just decided, look at your terminal; otherwise enter the code again.")
-	first, _, _ := strings.Cut(token, ".")
-	code, err := hex.DecodeString(first)
+	_, last, _ := strings.Cut(token, ".")
+	code, err := hex.DecodeString(last)
 	if err != nil || len(code) != 32 {
 		return store.Device{}, void
 	}
