@@ -50,7 +50,7 @@ func (x *exchange) dropCookie(name, path string) {
 func (x *exchange) baseCookie(name, path string) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Path: path, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: strings.HasPrefix(x.PublicURL, "https://"),
+		Secure: x.encrypted(),
 	}
 }
 
@@ -61,21 +61,48 @@ func (x *exchange) dropSession() {
 	}
 }
 
+// originOf is the origin of an address as browsers write it, or "".
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return u.Scheme + "://" + host
+}
+
 // newOrigins is what tells our own pages' requests from those of others.
-func newOrigins(publicURL string) *http.CrossOriginProtection {
+func newOrigins(own string) *http.CrossOriginProtection {
 	p := http.NewCrossOriginProtection()
-	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {
+	if own != "" {
 		// Behind a proxy that changes Host, only this says where we are.
-		_ = p.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+		_ = p.AddTrustedOrigin(own)
 	}
 	return p
 }
 
+// encrypted reports whether browsers reach us by HTTPS.
+func (f *face) encrypted() bool { return strings.HasPrefix(f.origin, "https://") }
+
 // ours refuses a request that changes something and was sent by a page of
 // somebody else's: browsers send cookies along with those, too.
 func (x *exchange) ours() error {
-	if x.origins.Check(x.r) != nil {
+	if x.origins.Check(x.r) != nil || x.fromPlain() {
 		return api.Errorf(api.Forbidden, "This was sent by a page of another site. Open %s and do it there.", x.PublicURL)
 	}
 	return nil
+}
+
+// fromPlain reports whether a page of plain HTTP sent a request to us who are
+// reached by HTTPS. Browsers that say no more than the origin leave it to us to
+// see that the scheme is another.
+func (x *exchange) fromPlain() bool {
+	h := x.r.Header
+	return x.encrypted() && h.Get("Sec-Fetch-Site") == "" && strings.HasPrefix(h.Get("Origin"), "http://")
 }
