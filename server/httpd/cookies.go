@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -54,10 +55,14 @@ func (x *exchange) baseCookie(name, path string) *http.Cookie {
 	}
 }
 
+// sessionPath is below what a browser shows its session: all that is ours, and
+// nothing that a proxy serves beside it.
+func (x *exchange) sessionPath() string { return cmp.Or(x.pages.Path(""), "/") }
+
 // dropSession has the browser forget its session, if it has one.
 func (x *exchange) dropSession() {
 	if _, err := x.r.Cookie(sessionCookie); err == nil {
-		x.dropCookie(sessionCookie, "/")
+		x.dropCookie(sessionCookie, x.sessionPath())
 	}
 }
 

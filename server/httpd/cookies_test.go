@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"coffer/server/api"
+	"coffer/server/warden"
 )
 
 func TestACookieIsACredentialWhereNoBearerIs(t *testing.T) {
@@ -108,6 +109,30 @@ func TestCookiesFollowThePublicURL(t *testing.T) {
 			}
 			if gone := c.Value == "" && c.MaxAge < 0; !gone && c.MaxAge != 3600 {
 				t.Errorf("%s: %v", public, c)
+			}
+		}
+	}
+}
+
+// TestASessionIsNotForTheNeighbours: what else a proxy serves beside us, below
+// paths of its own, gets no cookie of ours.
+func TestASessionIsNotForTheNeighbours(t *testing.T) {
+	for public, want := range map[string]string{
+		"https://vault.example": "/", "https://h.example/coffer": "/coffer", "https://h.example/coffer/": "/coffer",
+	} {
+		f := newFace(Config{PublicURL: public, Now: func() time.Time { return testTime }}, &doorman{}, false)
+		for what, run := range map[string]operation{
+			"begins": func(x *exchange) error {
+				x.beginSession(&warden.BrowserSession{Token: api.NewSecret("abc"), Expires: testTime.Add(time.Hour)}, "/")
+				return nil
+			},
+			"ends": func(x *exchange) error { x.dropSession(); return nil },
+		} {
+			h := f.router([]route{{method: get, path: "/test", run: run}})
+			w := call(h, "GET", "/test", "", "Cookie", "coffer_session=abc")
+			all := w.Result().Cookies()
+			if len(all) != 1 || all[0].Path != want {
+				t.Errorf("%s: %s with %v, want the path %s", public, what, all, want)
 			}
 		}
 	}

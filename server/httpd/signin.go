@@ -67,7 +67,7 @@ func signIn(x *exchange) error {
 
 // beginSession gives the browser its session and leads it to a page.
 func (x *exchange) beginSession(s *warden.BrowserSession, page string) {
-	x.setCookie(sessionCookie, "/", s.Token.Reveal(), s.Expires)
+	x.setCookie(sessionCookie, x.sessionPath(), s.Token.Reveal(), s.Expires)
 	x.leadTo(ownPage(page))
 }
 
