@@ -151,11 +151,12 @@ func (f *face) router(routes []route) *gin.Engine {
 
 // noSuchAddress tells people with a page, and programs with an error.
 func noSuchAddress(x *exchange) error {
-	lost := func(*exchange) error { return errNoSuchAddress }
 	if path := x.r.URL.Path; x.wantsPage() && path != "/v1" && !strings.HasPrefix(path, "/v1/") {
-		return screen(lost)(x)
+		x.w.Header()["Referrer-Policy"] = sameOrigin
+		x.failPage(errNoSuchAddress)
+		return nil
 	}
-	return lost(x)
+	return errNoSuchAddress
 }
 
 func methodNotAllowed(x *exchange) error {

@@ -41,7 +41,11 @@ var sameOrigin = []string{"same-origin"}
 func screen(run operation) operation {
 	return func(x *exchange) error {
 		x.w.Header()["Referrer-Policy"] = sameOrigin
-		if err := run(x); err != nil {
+		err := x.closed()
+		if err == nil {
+			err = run(x)
+		}
+		if err != nil {
 			x.failPage(err)
 		}
 		return nil
