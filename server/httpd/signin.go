@@ -59,7 +59,7 @@ func signIn(x *exchange) error {
 		if name := form.Get("username"); api.ValidOwner(name) {
 			p.Username = name
 		}
-		x.retryAfter(e)
+		x.advise(e)
 		return x.show(kinds[code].status, p)
 	}
 	return err
@@ -141,7 +141,7 @@ func (x *exchange) notSignedIn(err error, page string) error {
 	if page = ownPage(page); page != "/" {
 		again += "?return=" + url.QueryEscape(page)
 	}
-	x.retryAfter(e)
+	x.advise(e)
 	return x.show(kinds[e.Code].status, web.Message{
 		Heading: "You are not signed in", Text: e.Message, Next: []web.Link{{Text: "Sign in again", Path: again}}, Trace: x.id,
 	})
