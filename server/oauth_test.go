@@ -460,3 +460,22 @@ func TestOurOwnTokensAreNotSentToTheCodeHost(t *testing.T) {
 		h.shown = nil
 	}
 }
+
+// TestAnOfficeSignsInAtOnce: behind one address, only what fails is an attempt.
+func TestAnOfficeSignsInAtOnce(t *testing.T) {
+	var h codeHost
+	in := servertest.New(t, h.option, servertest.Limited)
+	for i := range 15 {
+		b := in.Browser()
+		s := arrive(b, h.consent(t, depart(t, b, "/"), annThere))
+		if s.Status != 303 || s.Header.Get("X-RateLimit-Remaining") != "10" {
+			t.Fatalf("%d: %d %v", i, s.Status, s.Header)
+		}
+	}
+	b := in.Browser()
+	for i := range 11 {
+		if s := arrive(b, url.Values{"state": {"x"}, "code": {"y"}}); (s.Status == 429) != (i == 10) {
+			t.Errorf("%d: %d", i, s.Status)
+		}
+	}
+}

@@ -127,6 +127,7 @@ func returnFromForge(x *exchange) error {
 	if err != nil {
 		return x.notSignedIn(err, page)
 	}
+	x.refund() // people who are let in guess at nothing, however many sign in behind one address
 	x.beginSession(s, page)
 	return nil
 }
