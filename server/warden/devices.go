@@ -306,18 +306,19 @@ func deviceMeta(d store.Device) map[string]any {
 }
 
 // RefuseDevice denies a device login for a stranger, who was on the way to sign in
-// for its user code and turned back at the code host. A code that is not known, or
-// decided, stays what it is.
+// for its user code and turned back at the code host, and reports whether it did. A
+// code that is not known, or decided, stays what it is.
 //
 // Only the browser that set out for the code may say so. Whoever makes one set out
 // has the code already, so a stranger can at most spoil a login whose code they
 // were shown.
-func (w *Warden) RefuseDevice(ctx context.Context, who Caller, userCode string) error {
+func (w *Warden) RefuseDevice(ctx context.Context, who Caller, userCode string) (refused bool, err error) {
 	code, ok := crypto.ParseUserCode(userCode)
 	if !ok {
-		return nil
+		return false, nil
 	}
-	_, err := w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
+	_, err = w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
+		refused = false
 		d, err := pendingDevice(tx, code, j.now)
 		if api.CodeOf(err) == api.NotFound {
 			return 0, nil
@@ -328,9 +329,10 @@ func (w *Warden) RefuseDevice(ctx context.Context, who Caller, userCode string) 
 		j.who = who
 		d.State, d.Decided, d.Confirm, d.ConfirmIn = store.DeviceDenied, store.At(j.now), [32]byte{}, store.ID{}
 		j.note("device_login_denied", deviceMeta(d))
+		refused = true
 		return 0, tx.PutDevice(d)
 	})
-	return w.outward(err)
+	return refused && err == nil, w.outward(err)
 }
 
 // ExpireDevices forgets the device logins that ended long enough ago, and with

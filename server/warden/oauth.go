@@ -137,10 +137,13 @@ func (w *Warden) Arrive(ctx context.Context, c Credential, back Return) (s *Brow
 		return nil, "", w.outward(err)
 	}
 	if refused != nil && refused.reason == turnedBack && t.Device != "" {
-		if err := w.RefuseDevice(ctx, a.who, t.Device); err != nil {
+		too, err := w.RefuseDevice(ctx, a.who, t.Device)
+		if err != nil {
 			return nil, "", err
 		}
-		refused.answer.Message += " The program that waited for you was refused, too: start its login again."
+		if too {
+			refused.answer.Message += " The program that waited for you was refused, too: start its login again."
+		}
 	}
 	if refused != nil {
 		return nil, t.Page, w.turnAway(ctx, a, refused.reason, refused.answer)
