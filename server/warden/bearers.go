@@ -1,6 +1,7 @@
 package warden
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -98,6 +99,10 @@ func (w *Warden) identifyBearer(ctx context.Context, who Caller, c Credential) (
 	}
 	who.kind, who.scopes, who.token = access.PAT, access.All, api.NewSecret(c.Bearer)
 	if !ok {
+		// The code of a device login looks like tokens of some hosts.
+		if _, ours, err := w.DeviceKey(ctx, who.token); ours || err != nil {
+			return Caller{}, cmp.Or[error](err, unknown)
+		}
 		u, err := w.askBearer(ctx, c.Bearer, h)
 		if err != nil {
 			return Caller{}, err
