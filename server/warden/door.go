@@ -137,7 +137,7 @@ func (p *pass) leave() { p.keys.users.RUnlock() }
 func (p *pass) settle(ctx context.Context, err error) error {
 	err = p.w.settle(ctx, p.who, p.act, p.vault, err)
 	if err == nil && p.vault.OwnerKind == store.OwnerOrg {
-		p.w.rosters.visited(p.vault.OwnerID, p.who.user)
+		p.w.host.rosters.visited(p.vault.OwnerID, p.who.user)
 	}
 	return err
 }
