@@ -189,7 +189,7 @@ func (a *githubApp) token(ctx context.Context, i installation) (string, error) {
 		token: jwt, json: map[string]any{"permissions": permissions},
 	}, &t)
 	switch {
-	case errors.Is(err, ErrNotFound), errors.Is(err, ErrRefused), githubStatus(err, http.StatusUnprocessableEntity):
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrRefused), hasStatus(err, http.StatusUnprocessableEntity):
 		a.listed = time.Time{}
 		return "", beyondApp("is suspended on " + i.Account.Login + ", or was just removed from there")
 	case err != nil:

@@ -53,7 +53,7 @@ func (g *github) ours(ctx context.Context, token string) error {
 	}
 	_, err := g.api.ask(ctx, g.application(http.MethodPost, token), nil)
 	switch {
-	case errors.Is(err, ErrNotFound), githubStatus(err, http.StatusUnprocessableEntity):
+	case errors.Is(err, ErrNotFound), hasStatus(err, http.StatusUnprocessableEntity):
 		return &ForeignToken{"it was made for another application"}
 	case errors.Is(err, ErrToken):
 		return errGitHubClient
@@ -70,12 +70,6 @@ func (g *github) application(method, token string) question {
 		basic: url.UserPassword(g.config.ClientID, g.config.ClientSecret),
 		json:  map[string]string{"access_token": token},
 	}
-}
-
-// githubStatus reports whether an error is an answer with this status.
-func githubStatus(err error, status int) bool {
-	answer, ok := errors.AsType[*statusError](err)
-	return ok && answer.Status == status
 }
 
 // Self is the user of an access token.
@@ -162,7 +156,7 @@ func (g *github) Revoke(ctx context.Context, grant Grant) error {
 	q.nobody = true
 	_, err := g.api.ask(ctx, q, nil)
 	switch {
-	case errors.Is(err, ErrNotFound), githubStatus(err, http.StatusUnprocessableEntity):
+	case errors.Is(err, ErrNotFound), hasStatus(err, http.StatusUnprocessableEntity):
 		return nil // it has ended before
 	case errors.Is(err, ErrToken):
 		return errGitHubClient
@@ -188,7 +182,7 @@ func (g *github) grant(ctx context.Context, form url.Values) (Grant, []string, e
 	}
 	_, err := g.web.ask(ctx, question{method: http.MethodPost, path: "/login/oauth/access_token", form: form}, &answer)
 	switch {
-	case errors.Is(err, ErrNotFound), errors.Is(err, ErrToken), answer.Error == "incorrect_client_credentials":
+	case hasStatus(err, http.StatusNotFound), errors.Is(err, ErrNotFound), errors.Is(err, ErrToken), answer.Error == "incorrect_client_credentials":
 		return Grant{}, nil, errGitHubClient
 	case err != nil:
 		return Grant{}, nil, err
