@@ -51,12 +51,19 @@ func (g *github) ours(ctx context.Context, token string) error {
 	if g.config.ClientID == "" {
 		return &ForeignToken{"it was made for an application, and none is configured here"}
 	}
-	_, err := g.api.ask(ctx, g.application(http.MethodPost, token), nil)
+	var made struct {
+		App struct {
+			ClientID string `json:"client_id"`
+		} `json:"app"`
+	}
+	_, err := g.api.ask(ctx, g.application(http.MethodPost, token), &made)
 	switch {
 	case errors.Is(err, ErrNotFound), hasStatus(err, http.StatusUnprocessableEntity):
 		return &ForeignToken{"it was made for another application"}
 	case errors.Is(err, ErrToken):
 		return errGitHubClient
+	case err == nil && made.App.ClientID != g.config.ClientID:
+		return &Unavailable{Err: errors.New("it does not say that the token was made for the sign-in application")}
 	}
 	return err
 }

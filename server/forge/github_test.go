@@ -324,6 +324,22 @@ func TestGitHubRefusesMachinesUnasked(t *testing.T) {
 	}
 }
 
+// TestGitHubSaysForWhomATokenWasMade has everything but that said of another
+// application's token: a success alone is no word on it.
+func TestGitHubSaysForWhomATokenWasMade(t *testing.T) {
+	w, g, c := github(t)
+	token := w.AddToken(forgetest.Token{User: w.AddUser("ada"), Kind: forgetest.OAuth, App: "another"})
+	for name, fault := range map[string]forgetest.Fault{
+		"a page": forgetest.HTML, "an empty object": saying("{}"), "null": saying("null"), "another application": saying(`{"app":{"client_id":"another"}}`),
+	} {
+		g.Break("/api/v3/applications/", fault)
+		if u, err := dial(t, c).Bearer(t.Context(), token); err == nil || u != (forge.User{}) {
+			t.Errorf("after %s it is taken for %s's", name, u.Login)
+		}
+		g.Heal()
+	}
+}
+
 func TestGitHubSaysThatTheApplicationIsWrong(t *testing.T) {
 	w, _, c := github(t)
 	ada := w.AddUser("ada")
