@@ -3,6 +3,7 @@ package forge_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -321,6 +322,23 @@ func TestGitHubRefusesMachinesUnasked(t *testing.T) {
 	c.ClientID = ""
 	if _, err := dial(t, c).Bearer(t.Context(), w.AddToken(forgetest.Token{User: w.AddUser("ada"), Kind: forgetest.OAuth, App: "another"})); !errors.Is(err, forge.ErrToken) {
 		t.Errorf("an application's token without an application: %v", err)
+	}
+}
+
+// TestGitHubListsGoOnWithoutALink has a proxy take away what says that a list goes
+// on: a full page is not taken for the last one.
+func TestGitHubListsGoOnWithoutALink(t *testing.T) {
+	w, g, c := github(t)
+	ada := w.AddUser("ada")
+	acme := w.AddOrg("acme", ada)
+	for i := range 149 {
+		w.SetMember(acme, w.AddUser(fmt.Sprintf("user-%d", i)), forge.OrgMember)
+	}
+	g.Break("", without("Link"))
+	as := forge.Asker{User: user(w, ada), Token: pat(w, ada)}
+	all, err := dial(t, c).Members(t.Context(), as, forge.Organization{ID: number(acme), Login: "acme"})
+	if err != nil || len(all) != 150 {
+		t.Errorf("%d members are listed, want 150 (%v)", len(all), err)
 	}
 }
 

@@ -132,14 +132,22 @@ func (g *gitlab) get(ctx context.Context, k gitlabKey, path string, query url.Va
 	return k.blame(err)
 }
 
-// gitlabList drains a list.
+// gitlabList drains a list. The last page names itself and no next one; a page that
+// names neither may be any.
 func gitlabList[T any](ctx context.Context, g *gitlab, k gitlabKey, path string, query url.Values) ([]T, error) {
 	query = maps.Clone(query)
 	if query == nil {
 		query = url.Values{}
 	}
 	query.Set("per_page", gitlabPerPage)
-	all, err := list[T](ctx, g.api, question{token: k.token, path: path, query: query}, gitlabPages)
+	told := true
+	all, err := list[T](ctx, g.api, question{token: k.token, path: path, query: query}, func(q question, h http.Header, n int) (question, bool) {
+		told = told && h.Get("X-Page")+h.Get("X-Next-Page") != ""
+		return gitlabPages(q, h, n)
+	})
+	if err == nil && !told {
+		return nil, &Unavailable{Err: errors.New("it does not say whether a list goes on; is a proxy in between?")}
+	}
 	return all, k.blame(err)
 }
 
