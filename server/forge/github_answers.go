@@ -26,6 +26,8 @@ type githubAccount struct {
 	Permissions githubPermissions `json:"permissions"`
 }
 
+func (a githubAccount) whole() bool { return a.ID > 0 && a.Login != "" }
+
 func (a githubAccount) user() User {
 	return User{ID: githubID(a.ID), Login: a.Login, Email: a.Email, AvatarURL: a.AvatarURL, Bot: a.Type == "Bot"}
 }
@@ -76,6 +78,8 @@ type githubRepo struct {
 	Permissions githubPermissions `json:"permissions"`
 }
 
+func (r githubRepo) whole() bool { return r.ID > 0 && r.Name != "" && r.Owner.whole() }
+
 func (r githubRepo) public() bool {
 	return r.Visibility == "public" || r.Visibility == "" && !r.Private
 }
@@ -99,6 +103,10 @@ type githubMembership struct {
 	Role         string        `json:"role"`
 	Organization githubAccount `json:"organization"`
 	User         githubAccount `json:"user"`
+}
+
+func (m githubMembership) whole() bool {
+	return m.State != "" && m.Role != "" && m.Organization.whole()
 }
 
 // standing leaves out who was only invited, and billing managers, who are no

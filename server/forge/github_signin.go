@@ -88,8 +88,6 @@ func (g *github) Self(ctx context.Context, access string) (User, error) {
 		return User{}, &ForeignToken{"its user may not sign in"}
 	case err != nil:
 		return User{}, err
-	case me.ID <= 0:
-		return User{}, &Unavailable{Err: errors.New("it answered with a user that has no id")}
 	case me.Type != "User":
 		return User{}, &ForeignToken{"it is not a person's"}
 	}

@@ -169,7 +169,7 @@ func gitlabAt(kind, id string) (string, error) {
 
 func gitlabID(id int64) string { return strconv.FormatInt(id, 10) }
 
-var errGitLabAnswer = &Unavailable{Err: errors.New("its answer leaves out what it should hold")}
+var errGitLabAnswer = &Unavailable{Err: errors.New("its answer is about something else")}
 
 type gitlabUser struct {
 	ID        int64  `json:"id"`
@@ -180,6 +180,8 @@ type gitlabUser struct {
 	WebURL    string `json:"web_url"`
 	Bot       bool   `json:"bot"`
 }
+
+func (u gitlabUser) whole() bool { return u.ID != 0 && u.Username != "" }
 
 // gitlabBot is what GitLab calls the accounts behind the tokens of projects and
 // groups. Lists of members say it in no other way.
@@ -201,8 +203,6 @@ func (g *gitlab) self(ctx context.Context, token string) (User, error) {
 		return User{}, &ForeignToken{"its account may not sign in"}
 	case err != nil:
 		return User{}, err
-	case u.ID == 0:
-		return User{}, errGitLabAnswer
 	case u.State != "active":
 		return User{}, &ForeignToken{"its account is not active"}
 	}
@@ -274,6 +274,8 @@ type gitlabPAT struct {
 	Revoked   bool     `json:"revoked"`
 	ExpiresAt string   `json:"expires_at"` // a day, or "" for never
 }
+
+func (t gitlabPAT) whole() bool { return t.UserID != 0 }
 
 // pat asks a token about itself. GitLab does not answer for any other kind.
 func (g *gitlab) pat(ctx context.Context, token string) (gitlabPAT, error) {

@@ -320,6 +320,11 @@ func list[T any](ctx context.Context, w *wire, q question, next cursor) ([]T, er
 		if err != nil {
 			return nil, err
 		}
+		for _, item := range page {
+			if err := whole(item); err != nil {
+				return nil, err
+			}
+		}
 		all = append(all, page...)
 		more := false
 		if q, more = next(q, h, len(page)); !more {

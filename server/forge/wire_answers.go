@@ -87,6 +87,17 @@ func decode(h http.Header, body []byte, out any) error {
 	if err := json.Unmarshal(body, out); err != nil || string(bytes.TrimSpace(body)) == "null" {
 		return &Unavailable{Err: errors.New("its answer is JSON that cannot be understood")}
 	}
+	return whole(out)
+}
+
+// claim is an answer, or an item of a list, that is about something: one that does
+// not say about what, and does not say it all, is none.
+type claim interface{ whole() bool }
+
+func whole(answer any) error {
+	if c, ok := answer.(claim); ok && !c.whole() {
+		return &Unavailable{Err: errors.New("its answer leaves out what it should hold")}
+	}
 	return nil
 }
 

@@ -107,6 +107,7 @@ func checkSpoiled(ctx context.Context, h *Host) error {
 		{"429 without a time", TooMany(""), 0},
 		{"500", Status(http.StatusInternalServerError), 0},
 		{"half of the JSON", Truncated, 0},
+		{"hollow JSON", Hollow, 0},
 		{"a page for people", HTML, 0},
 		{"too much", Huge, 0},
 		{"a redirect to another host", Astray, 0},
