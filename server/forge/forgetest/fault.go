@@ -150,6 +150,11 @@ func HTML(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	_, _ = io.WriteString(rw, "<!doctype html><title>Sign in</title>")
 }
 
+// Lost answers like a proxy that cannot find the host, while that is away.
+func Lost(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	http.Error(rw, "404 page not found", http.StatusNotFound)
+}
+
 // Astray redirects to another host.
 func Astray(f *Fake, rw http.ResponseWriter, r *http.Request, _ http.Handler) {
 	http.Redirect(rw, r, f.Elsewhere+r.URL.RequestURI(), http.StatusFound)

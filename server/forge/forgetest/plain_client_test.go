@@ -55,6 +55,9 @@ func (c *plainClient) once(ctx context.Context, method, address, token string, f
 	if err != nil || res.StatusCode == http.StatusBadGateway {
 		return nil, &forge.Unavailable{Err: errBroken}
 	}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		return nil, &forge.Unavailable{Err: errors.New("no word of the host's")}
+	}
 	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
 	switch res.StatusCode {
 	case http.StatusUnauthorized:
