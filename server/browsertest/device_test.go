@@ -80,11 +80,15 @@ func TestACommandLineIsRefused(t *testing.T) {
 	in.user("ann")
 	laptop, b := newTerminal(t), newBrowser(t, in.url)
 	login := laptop.logsIn(in.url)
-	b.open("/device")
+	b.open("/")
 	b.signIn("ann", password)
+	b.press("Enter the code")
 	b.fill("Code", "ABCDE-FGH23")
 	b.press("Continue")
-	b.wants("Sign a program in", "code")
+	b.wants("Sign a program in", "not known")
+	if got := b.focused(); got != "Code" {
+		t.Errorf("the cursor is in %q", got)
+	}
 	b.fill("Code", strings.ToLower(strings.ReplaceAll(login.code, "-", " ")))
 	b.press("Continue")
 	b.wants("Is this you?", login.code, "no repository in particular")
