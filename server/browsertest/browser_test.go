@@ -223,8 +223,12 @@ func (b *browser) fill(name, text string) {
 // press clicks on a button or link and waits for the page that comes.
 func (b *browser) press(name string) {
 	b.t.Helper()
-	node := b.find(name, button, link)
-	b.comes(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+	b.comes(clickOn(b.find(name, button, link)))
+}
+
+// clickOn clicks on the middle of something.
+func clickOn(node cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		var none chromedp.Void
 		if _, err := cdp.Call(ctx, t, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node}); err != nil {
 			return none, err
@@ -235,7 +239,7 @@ func (b *browser) press(name string) {
 		}
 		q := box.Model.Content
 		return chromedp.MouseClickXY((q[0]+q[4])/2, (q[1]+q[5])/2)(ctx, t)
-	})
+	}
 }
 
 // comes does what leads to another page, and waits for that.

@@ -8,7 +8,8 @@
 // in most stories, because no page may need one.
 //
 // Without a browser the stories are skipped; COFFER_TEST_BROWSER=1 makes that an
-// error. COFFER_CHROMIUM names a browser that is not found by itself.
+// error. COFFER_CHROMIUM names a browser that is not found by itself. With
+// COFFER_SCREENSHOTS pictures of every page are kept in that directory.
 package browsertest
 
 import (
@@ -22,13 +23,16 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	_ "coffer/server/cli" // so that go test repeats these when the program changes
 )
 
 // Of the whole run: the program under test, and the one browser process that
-// every story opens windows of.
+// every story opens windows of, or why there is none.
 var (
 	program  string
-	chromium context.Context // nil without a browser
+	chromium context.Context
+	missing  error
 )
 
 func TestMain(m *testing.M) {
@@ -41,59 +45,36 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
-	path, err := findBrowser()
-	if err != nil {
-		return 1, err
-	}
-	if path == "" {
-		return m.Run(), nil
-	}
 	dir, err := os.MkdirTemp("", "coffer-browser")
 	if err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "coffer")
-	build := exec.Command("go", "build", "-o", program, "coffer")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	ctx, end := startBrowser(path, dir)
+	end := startBrowser(filepath.Join(dir, "profile"))
 	defer end()
-	chromium = ctx
-	if err := chromedp.Do(ctx); err != nil {
-		return 1, fmt.Errorf("start %s: %w", path, err)
+	if missing != nil {
+		if os.Getenv("COFFER_TEST_BROWSER") == "1" || os.Getenv("COFFER_CHROMIUM") != "" {
+			return 1, fmt.Errorf("there is no browser to test with: %w", missing)
+		}
+		return m.Run(), nil
+	}
+	program = filepath.Join(dir, "coffer")
+	if out, err := exec.Command("go", "build", "-o", program, "coffer").CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return m.Run(), nil
 }
 
-// findBrowser is the browser to test with, or "" where there is none and none is
-// asked for.
-func findBrowser() (string, error) {
-	if named := os.Getenv("COFFER_CHROMIUM"); named != "" {
-		path, err := exec.LookPath(named)
-		if err != nil {
-			return "", fmt.Errorf("COFFER_CHROMIUM: %w", err)
-		}
-		return path, nil
+// startBrowser starts a browser that finds nothing but this machine.
+func startBrowser(profile string) (end func()) {
+	path, err := findBrowser()
+	if err != nil {
+		missing = err
+		return func() {}
 	}
-	names := []string{"chromium", "chromium-browser", "google-chrome"}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	if os.Getenv("COFFER_TEST_BROWSER") == "1" {
-		return "", fmt.Errorf("COFFER_TEST_BROWSER=1, but there is no %s: install one, or name it with COFFER_CHROMIUM", strings.Join(names, ", "))
-	}
-	return "", nil
-}
-
-// startBrowser prepares a browser that finds nothing but this machine.
-func startBrowser(path, dir string) (context.Context, context.CancelFunc) {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(path),
-		chromedp.UserDataDir(filepath.Join(dir, "profile")),
+		chromedp.UserDataDir(profile),
 		chromedp.Flag("no-proxy-server", true),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
@@ -102,13 +83,30 @@ func startBrowser(path, dir string) (context.Context, context.CancelFunc) {
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, leave := chromedp.NewContext(ctx)
-	return ctx, func() { leave(); stop() }
+	if err := chromedp.Do(ctx); err != nil {
+		missing = fmt.Errorf("%s does not start: %w", path, err)
+	}
+	chromium = ctx
+	return func() { leave(); stop() }
+}
+
+func findBrowser() (path string, err error) {
+	if named := os.Getenv("COFFER_CHROMIUM"); named != "" {
+		return exec.LookPath(named)
+	}
+	names := []string{"chromium", "chromium-browser", "google-chrome"}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("none is called %s: install one, or name one with COFFER_CHROMIUM", strings.Join(names, ", "))
 }
 
 // needBrowser skips a test where there is no browser.
 func needBrowser(t *testing.T) {
 	t.Helper()
-	if chromium == nil {
-		t.Skip("there is no browser to test with: install chromium, or name one with COFFER_CHROMIUM")
+	if missing != nil {
+		t.Skipf("there is no browser to test with: %v", missing)
 	}
 }

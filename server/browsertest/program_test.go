@@ -38,8 +38,8 @@ func serveAt(t *testing.T, address string, settings ...string) *instance {
 	t.Helper()
 	in := &instance{t: t, url: "http://" + address, data: filepath.Join(t.TempDir(), "data"), log: new(buffer)}
 	in.operator("", "init", "--key-file", filepath.Join(t.TempDir(), "unseal.key"))
-	c := exec.Command(program, "serve", "--data", in.data, "--listen", address, "--json", "--log-level", "warn", "--log-format", "json")
-	c.Env, c.Stderr, c.WaitDelay = environment(t.TempDir()), in.log, time.Minute
+	c := exec.Command(program, "serve", "--data", in.data, "--listen", address, "--json", "--log-format", "json")
+	c.Env, c.Stderr, c.WaitDelay = append(environment(t.TempDir()), "COFFER_LOG_LEVEL=warn"), in.log, time.Minute
 	for _, s := range settings {
 		c.Env = append(c.Env, "COFFER_"+s)
 	}
@@ -134,14 +134,20 @@ func (c *terminal) start(args ...string) *command {
 	return cmd
 }
 
-// ends waits for a command and wants it to exit with a code.
-func (c *command) ends(code int) *command {
-	c.t.Helper()
+// exits waits for a command and returns its exit code.
+func (c *command) exits() int {
 	overtime := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
 	defer overtime.Stop()
 	_ = c.Wait() // what it says is in the exit code
+	return c.ProcessState.ExitCode()
+}
+
+// ends waits for a command and wants it to exit with a code.
+func (c *command) ends(code int) *command {
+	c.t.Helper()
+	got := c.exits()
 	said := "$ coffer " + strings.Join(c.Args[1:], " ") + "\n" + c.notice.String() + c.out.String()
-	if got := c.ProcessState.ExitCode(); got != code {
+	if got != code {
 		c.t.Fatalf("exit code %d, want %d:\n%s", got, code, said)
 	}
 	c.t.Log(said)
