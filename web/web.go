@@ -64,6 +64,20 @@ type Session struct {
 	Current            bool
 }
 
+// Name is what a session is called. What browsers say of themselves is too long
+// for that, and more or less the same in all of them.
+func (s Session) Name() string {
+	switch {
+	case s.Current:
+		return "This browser"
+	case s.With == "":
+		return "Another program"
+	case strings.HasPrefix(s.With, "Mozilla/"):
+		return "Another browser"
+	}
+	return s.With
+}
+
 // Device asks for the code that a program shows.
 type Device struct {
 	Frame

@@ -22,6 +22,8 @@ var samples = map[string]Page{
 	"home": Home{Frame: Frame{User: "ann"}, Server: "https://vault.example", Sessions: []Session{
 		{ID: "1", Where: "203.0.113.7", With: "Mozilla/5.0", Created: someDay, Used: someDay, End: someDay, Current: true},
 		{ID: "2", Created: someDay, End: someDay},
+		{ID: "3", With: "Mozilla/5.0", Created: someDay, End: someDay},
+		{ID: "4", With: "coffer/1.0", Created: someDay, End: someDay},
 	}},
 	"device":    Device{Frame: Frame{User: "ann"}, Code: "BCDFG-HJK23", Problem: "No."},
 	"no device": Device{Frame: Frame{User: "ann"}},
@@ -178,5 +180,20 @@ func TestPeopleReadHowLongAgoItWas(t *testing.T) {
 		if got := ago(someDay.Add(since), someDay); got != want {
 			t.Errorf("%s: %s", since, got)
 		}
+	}
+}
+
+func TestSessionsHaveShortNames(t *testing.T) {
+	for with, want := range map[string]string{"": "Another program", "Mozilla/5.0 (X11; Linux x86_64)": "Another browser", "coffer/1.0": "coffer/1.0"} {
+		if got := (Session{With: with}).Name(); got != want {
+			t.Errorf("%q is called %q, want %q", with, got, want)
+		}
+	}
+	if got := (Session{With: "Mozilla/5.0", Current: true}).Name(); got != "This browser" {
+		t.Errorf("the current one is called %q", got)
+	}
+	text := rendered(t, "", Home{Sessions: []Session{{With: "Mozilla/5.0 (X11)"}, {With: "coffer/1.0"}}})
+	if strings.Count(text, "<dt>Program</dt>") != 1 || !strings.Contains(text, "Mozilla/5.0 (X11)") {
+		t.Errorf("which program a browser is, and nothing twice: %s", text)
 	}
 }

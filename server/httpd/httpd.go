@@ -150,15 +150,20 @@ func (f *face) router(routes []route) *gin.Engine {
 }
 
 // noSuchAddress tells people with a page, and programs with an error.
-func noSuchAddress(x *exchange) error {
-	if path := x.r.URL.Path; x.wantsPage() && path != "/v1" && !strings.HasPrefix(path, "/v1/") {
-		x.w.Header()["Referrer-Policy"] = sameOrigin
-		x.failPage(errNoSuchAddress)
-		return nil
-	}
-	return errNoSuchAddress
+func noSuchAddress(x *exchange) error { return x.lost(errNoSuchAddress, errNoSuchAddress) }
+
+// methodNotAllowed does the same. People get there with the address of a page
+// that answered a form.
+func methodNotAllowed(x *exchange) error {
+	return x.lost(
+		api.Errorf(api.MethodNotAllowed, "This address only takes what one of our forms sends. Start from the home page."),
+		api.Errorf(api.MethodNotAllowed, "%s is not possible here; use %s.", x.r.Method, x.w.Header().Get("Allow")))
 }
 
-func methodNotAllowed(x *exchange) error {
-	return api.Errorf(api.MethodNotAllowed, "%s is not possible here; use %s.", x.r.Method, x.w.Header().Get("Allow"))
+// lost says that nothing is here, to people or to programs.
+func (x *exchange) lost(people, programs error) error {
+	if path := x.r.URL.Path; x.wantsPage() && path != "/v1" && !strings.HasPrefix(path, "/v1/") {
+		return screen(func(*exchange) error { return people })(x)
+	}
+	return programs
 }
