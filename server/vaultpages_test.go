@@ -1,14 +1,17 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"html"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/forge"
 	"coffer/server/servertest"
 )
 
@@ -44,7 +47,7 @@ func TestTheFirstPageListsVaults(t *testing.T) {
 	in := town(t)
 	expect(t, in.Browser().Open("/?q=db"), 303, "/login?return=%2F%3Fq%3Ddb")
 	ann, bob := inBrowser(in, "ann"), inBrowser(in, "bob")
-	s := expectSeen(t, ann.Open("/"), 200, "production: 3 secrets", "staging: 2 secrets", "8 secrets", "your role: admin", "private", "less than a minute ago")
+	s := expectSeen(t, ann.Open("/"), 200, "production: 3 secrets", "staging: 2 secrets", "8 secrets", "your role: admin", "private", "just now")
 	if got := links(s, "/"); got != "/vaults/ann/web /vaults/ann/api" {
 		t.Errorf("latest change first: %s", got)
 	}
@@ -138,4 +141,64 @@ func TestPeopleCreateVaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectSeen(t, b.Open("/"), 200, `<option value="ann/later">`)
+}
+
+func TestPagesSayWhyAVaultIsReadOnly(t *testing.T) {
+	in := servertest.New(t)
+	ann := in.User("ann")
+	in.Vault(ann, "ann/api")
+	in.Vault(ann, "ann/web")
+	in.Push(ann, "ann/web", "development", map[string]string{"A": "1"})
+	in.Restart(onPlan("free"))
+	b := inBrowser(in, "ann")
+	s := expectSeen(t, b.Open("/"), 200, "This vault is read-only: the plan allows fewer private repositories")
+	if strings.Count(s.Text, ">read-only<") != 1 {
+		t.Errorf("%s", s.Text)
+	}
+	s = expectSeen(t, b.Open("/vaults/ann/web"), 200, "This vault is read-only")
+	if strings.Count(s.Text, ">read only<") != 3 {
+		t.Errorf("environments that can be written: %s", s.Text)
+	}
+	if s := b.Open("/vaults/ann/api"); strings.Contains(s.Text, "read-only") {
+		t.Errorf("%s", s.Text)
+	}
+	s = expectSeen(t, b.Submit("/", "repoFullName", "ann/more"), 403, "The plan")
+	if !strings.Contains(s.Text, `value="ann/more"`) {
+		t.Errorf("%s", s.Text)
+	}
+}
+
+// vanishing is a code host with one repository, of ann's, until that is deleted.
+type vanishing struct {
+	codeHost
+	gone atomic.Bool
+}
+
+var annsRepo = forge.Repository{ID: "70", Owner: "ann", Name: "api", OwnerKind: forge.OwnerUser, OwnerID: annThere.ID}
+
+func (h *vanishing) Repository(context.Context, forge.Asker, string, string) (forge.Repository, error) {
+	return annsRepo, nil
+}
+
+func (h *vanishing) Role(context.Context, forge.Asker, forge.Repository) (forge.Reachable, error) {
+	if h.gone.Load() {
+		return forge.Reachable{}, forge.ErrGone
+	}
+	return forge.Reachable{Repository: annsRepo, Role: forge.Admin}, nil
+}
+
+func TestTheOwnerStillSeesTheVaultOfAGoneRepository(t *testing.T) {
+	h := &vanishing{}
+	in := servertest.New(t, func(c *server.Config) { c.TestOnlyForge = func(forge.Directory) forge.Forge { return h } })
+	b, eve := in.Browser(), in.Browser()
+	expect(t, arrive(b, h.consent(t, depart(t, b, "/"), annThere)), 303, "/")
+	expect(t, arrive(eve, h.consent(t, depart(t, eve, "/"), eveThere)), 303, "/")
+	expect(t, b.Submit("/", "repoFullName", "ann/api"), 303, "/vaults/ann/api")
+	h.gone.Store(true)
+	in.Restart()
+	s := expectSeen(t, b.Open("/vaults/ann/api"), 200, "this repository is gone")
+	if strings.Contains(s.Text, "Search") || current(s) != "Vaults true" {
+		t.Errorf("%s", s.Text)
+	}
+	expectSeen(t, eve.Open("/vaults/ann/api"), 404)
 }

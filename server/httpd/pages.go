@@ -16,7 +16,7 @@ import (
 // its place in the navigation in the tables of places.go, where a page appears as
 // soon as its route exists. Its run is one of these (forms.go):
 //
-//	signedIn(func(x *exchange) (web.Page, error)) operation                      // GET, signed in
+//	signedIn(func(x *exchange) (web.Page, error)) operation                    // GET, signed in
 //	inVault(func(x *exchange, v *api.Vault) (web.Page, error)) operation       // GET below vaultPath
 //	act(func(x *exchange, form url.Values) error) operation                    // POST, from our own pages
 //	actInVault(func(x *exchange, v *api.Vault, form url.Values) error) operation
@@ -72,7 +72,11 @@ var sameOrigin = []string{"same-origin"}
 func screen(run operation) operation {
 	return func(x *exchange) error {
 		x.w.Header()["Referrer-Policy"] = sameOrigin
-		if err := run(x); err != nil {
+		err := x.closed()
+		if err == nil {
+			err = run(x)
+		}
+		if err != nil {
 			x.failPage(err)
 		}
 		return nil
@@ -105,7 +109,7 @@ func (x *exchange) failPage(err error) {
 		x.leadTo(signInPath + "?return=" + url.QueryEscape(x.here()))
 		return
 	}
-	x.retryAfter(e)
+	x.advise(e)
 	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: []web.Link{{Text: "Home", Path: "/"}}, Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means

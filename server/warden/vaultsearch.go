@@ -18,6 +18,7 @@ import (
 const (
 	maxKeysSearched = 100_000 // in all vaults together
 	maxKeysShown    = 5       // of one vault
+	maxFree         = 200     // repositories without a vault
 )
 
 // VaultSearch asks for vaults by a part of their own name or of a key's, in any
@@ -43,7 +44,8 @@ type FoundVaults struct {
 	Cut bool
 
 	// Free are repositories without a vault that the caller may make one for, as
-	// far as the code host lists them: sorted names, whatever the query.
+	// far as the code host lists them: some of their names, sorted, whatever the
+	// query.
 	Free []string
 }
 
@@ -64,7 +66,7 @@ func (w *Warden) FindVaults(ctx context.Context, who Caller, req VaultSearch) (*
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt.Time), cmp.Compare(a.ID, b.ID))
 	})
 	slices.Sort(s.free)
-	return &FoundVaults{List: *api.Cut(s.found, req.Page), Cut: s.looked >= maxKeysSearched, Free: s.free}, nil
+	return &FoundVaults{List: *api.Cut(s.found, req.Page), Cut: s.looked >= maxKeysSearched, Free: s.free[:min(len(s.free), maxFree)]}, nil
 }
 
 // search is one search under way.
