@@ -18,11 +18,11 @@ const installPage = "https://github.example/apps/coffer/installations/new"
 
 // samples are one page of each kind, and of each shape it can take.
 var samples = joined(entrySamples, accountSamples, vaultsSamples, matrixSamples,
-	keysSamples, activitySamples, environmentsSamples, accessSamples, trashSamples)
+	keysSamples, activitySamples, environmentsSamples, accessSamples, trashSamples, orgsSamples)
 
 // evils are pages with markup in whatever somebody else can name.
 var evils = joined(entryEvils, accountEvils, vaultsEvils, matrixEvils,
-	keysEvils, activityEvils, environmentsEvils, accessEvils, trashEvils)
+	keysEvils, activityEvils, environmentsEvils, accessEvils, trashEvils, orgsEvils)
 
 const evil = `"><script>alert(1)</script><a href='javascript:x'>`
 

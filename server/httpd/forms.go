@@ -213,6 +213,10 @@ const (
 	secretDestroyed notice = "secret-destroyed"
 	trashEmptied    notice = "trash-emptied"
 	vaultDeleted    notice = "vault-deleted"
+
+	orgRenamed     notice = "org-renamed"
+	orgDefaultsSet notice = "org-defaults-set"
+	rosterRead     notice = "roster-read"
 )
 
 var notices = map[notice]string{
@@ -234,6 +238,10 @@ var notices = map[notice]string{
 	secretDestroyed: "The secret is gone for good.",
 	trashEmptied:    "The trash is empty, but for what you may not change.",
 	vaultDeleted:    "The vault is gone, with everything in it.",
+
+	orgRenamed:     "The name is saved.",
+	orgDefaultsSet: "The permissions hold from now on.",
+	rosterRead:     "The roster was read just now.",
 }
 
 // notice is what was just done, to be shown now and never again.
