@@ -33,3 +33,38 @@ func TestATestKeyDeletesNoVaultWhoseRepositoryIsGone(t *testing.T) {
 	}
 	must(t, h.w.DeleteVault(t.Context(), by("live"), ref))
 }
+
+// TestAnOlderAnswerUndoesNothing has one person's answer hang while the repository
+// is renamed again and another person's answer tells of it.
+func TestAnOlderAnswerUndoesNothing(t *testing.T) {
+	h := newHosted(t)
+	h.set(func() { h.tokens["ghp_bob"] = "8" })
+	h.vault()
+	h.sleep(time.Hour)
+	ann, bob := h.caller(pat), h.caller("ghp_bob")
+	asked, arrives, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	h.set(func() {
+		h.repo.Name, h.repo.Public = "second", false
+		h.saw = func(as forge.Asker, _ forge.Reachable) {
+			if as.Token == "ghp_bob" {
+				close(asked)
+				<-arrives
+			}
+		}
+	})
+	go func() {
+		defer close(done)
+		_, _ = h.look(bob, "acme/api")
+	}()
+	<-asked
+	h.set(func() { h.repo.Name, h.repo.Public = "third", true })
+	h.sleep(time.Second)
+	if v, code := h.look(ann, "acme/third"); v.RepoFullName != "acme/third" {
+		t.Fatalf("the newer answer: %+v, %s", v, code)
+	}
+	close(arrives)
+	<-done
+	if v, code := h.look(ann, "acme/third"); v.RepoFullName != "acme/third" || v.IsPrivate {
+		t.Errorf("after the older one arrived: %+v, %s", v, code)
+	}
+}

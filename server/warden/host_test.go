@@ -30,6 +30,7 @@ type host struct {
 	refresh  string
 	refusals error // of a refresh
 	renewals int
+	saw      func(forge.Asker, forge.Reachable) // of every answer about a role, before it is given
 }
 
 func (h *host) Kind() string { return forge.KindGitHub }
@@ -86,14 +87,19 @@ func (h *host) Role(_ context.Context, as forge.Asker, _ forge.Repository) (forg
 		return forge.Reachable{}, err
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone {
-		return forge.Reachable{}, forge.ErrGone
+	there, saw := forge.Reachable{Repository: h.repo, Role: h.role}, h.saw
+	gone := h.gone
+	h.mu.Unlock()
+	if saw != nil {
+		saw(as, there)
 	}
-	if h.role == forge.None {
+	switch {
+	case gone:
+		return forge.Reachable{}, forge.ErrGone
+	case there.Role == forge.None:
 		return forge.Reachable{}, nil
 	}
-	return forge.Reachable{Repository: h.repo, Role: h.role}, nil
+	return there, nil
 }
 
 func (h *host) Repository(_ context.Context, as forge.Asker, owner, name string) (forge.Repository, error) {

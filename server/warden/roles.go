@@ -23,9 +23,10 @@ const (
 
 // found is what the code host said of a caller and a repository.
 type found struct {
-	role access.Role
-	repo forge.Repository // with the names of today; zero when the caller has no role
-	gone bool             // there is no such repository any more
+	role  access.Role
+	repo  forge.Repository // with the names of today; zero when the caller has no role
+	gone  bool             // there is no such repository any more
+	asked time.Time
 }
 
 // roleCache remembers what the code host said, for a short time. An error is
@@ -135,12 +136,13 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 }
 
 func (w *Warden) askRole(ctx context.Context, who Caller, vault store.Vault) (found, error) {
+	asked := w.now()
 	there, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Reachable, error) {
 		return w.forge.Role(ctx, as, repositoryOf(vault))
 	})
 	switch {
 	case errors.Is(err, forge.ErrGone):
-		return found{gone: true}, nil
+		return found{gone: true, asked: asked}, nil
 	case errors.Is(err, forge.ErrNotFound):
 		return found{}, nil
 	case err != nil:
@@ -149,7 +151,7 @@ func (w *Warden) askRole(ctx context.Context, who Caller, vault store.Vault) (fo
 		return found{}, nil
 	}
 	role, err := access.ParseRole(string(there.Role))
-	return found{role: role, repo: there.Repository}, err
+	return found{role: role, repo: there.Repository, asked: asked}, err
 }
 
 // repositoryOf is a vault's repository as it was last seen.

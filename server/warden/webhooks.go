@@ -221,14 +221,15 @@ func (w *Warden) lookAgain(ctx context.Context, repoID string, deleted bool) err
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
+	asked := w.now()
 	repo, err := ask(ctx, w, Caller{user: creator}, func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
 		return w.forge.RepositoryByID(ctx, as, repositoryOf(v))
 	})
 	switch {
 	case err == nil:
-		w.follow(ctx, v, found{repo: repo})
+		w.follow(ctx, v, found{repo: repo, asked: asked})
 	case errors.Is(err, forge.ErrGone), deleted && errors.Is(err, forge.ErrNotFound):
-		w.follow(ctx, v, found{gone: true})
+		w.follow(ctx, v, found{gone: true, asked: asked})
 	case errors.Is(err, forge.ErrNotFound):
 		w.log.Warn("the code host does not show the repository of a vault", "vault", v.ID.String())
 	case errors.Is(err, errNoGrant), errors.Is(err, forge.ErrNoCredential):
