@@ -70,12 +70,15 @@ func (h *host) question(name string, as forge.Asker) error {
 
 func (h *host) Bearer(_ context.Context, token string) (forge.User, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.asked = append(h.asked, "bearer "+token)
-	if h.down != nil {
-		return forge.User{}, h.down
+	down, slow, id := h.down, h.slow, h.tokens[token]
+	h.mu.Unlock()
+	if slow != nil {
+		<-slow
 	}
-	id := h.tokens[token]
+	if down != nil {
+		return forge.User{}, down
+	}
 	if id == "" {
 		return forge.User{}, forge.ErrToken
 	}
