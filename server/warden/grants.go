@@ -217,15 +217,12 @@ func (w *Warden) RenewGrants(ctx context.Context) error {
 	if err != nil {
 		return w.outward(err)
 	}
-	for _, user := range due {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	return eachAtHost(ctx, due, func(user store.ID) error {
 		if err := w.renewNow(ctx, user); err != nil && !errors.Is(err, errNoGrant) {
 			return w.errForge(Caller{}, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (w *Warden) renewNow(ctx context.Context, user store.ID) error {

@@ -30,6 +30,7 @@ type host struct {
 	refresh  string
 	refusals error // of a refresh
 	renewals int
+	broken   map[string]error                   // what is said of a repository, by id, or of a refresh token
 	saw      func(forge.Asker, forge.Reachable) // of every answer about a role, before it is given
 }
 
@@ -132,6 +133,9 @@ func (h *host) Refresh(_ context.Context, refresh string) (forge.Grant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewals++
+	if err := h.broken[refresh]; err != nil {
+		return forge.Grant{}, err
+	}
 	if h.refusals != nil {
 		return forge.Grant{}, h.refusals
 	}
@@ -165,7 +169,7 @@ const pat = "ghp_ann"
 
 func newHosted(t testing.TB) *hosted {
 	t.Helper()
-	there := &host{tokens: map[string]string{pat: "7"}, role: forge.Admin, repo: forge.Repository{
+	there := &host{tokens: map[string]string{pat: "7"}, broken: map[string]error{}, role: forge.Admin, repo: forge.Repository{
 		ID: "1", Owner: "acme", Name: "api", OwnerKind: forge.OwnerOrg, OwnerID: "9", Public: true,
 	}}
 	h := &hosted{host: there, t: t, now: time.Now()}

@@ -67,17 +67,14 @@ func (w *Warden) FollowRepositories(ctx context.Context) error {
 	if err != nil {
 		return w.outward(err)
 	}
-	for _, v := range due {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	return eachAtHost(ctx, due, func(v store.Vault) error {
 		asked := w.now()
 		if err := w.lookAgain(ctx, v.RepoID, false); err != nil {
 			return w.errForge(Caller{}, err)
 		}
 		w.host.confirmed.note(v.ID, asked)
-	}
-	return nil
+		return nil
+	})
 }
 
 // lookEvery is how often a vault's repository is asked about. GitHub tells of

@@ -234,6 +234,8 @@ func (w *Warden) lookAgain(ctx context.Context, repoID string, deleted bool) err
 		w.log.Warn("the code host does not show the repository of a vault", "vault", v.ID.String())
 	case errors.Is(err, errNoGrant), errors.Is(err, forge.ErrNoCredential):
 		// Whoever comes next brings a credential along.
+	case definite(err):
+		w.log.Warn("the code host does not let us ask about the repository of a vault", "vault", v.ID.String(), "error", err)
 	default:
 		return fmt.Errorf("ask about the repository of vault %s: %w", v.ID, err)
 	}
