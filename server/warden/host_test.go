@@ -30,6 +30,7 @@ type host struct {
 	refresh  string
 	refusals error // of a refresh
 	renewals int
+	blind    string                             // an account that sees no repository by its id
 	broken   map[string]error                   // what is said of a repository, by id, or of a refresh token
 	saw      func(forge.Asker, forge.Reachable) // of every answer about a role, before it is given
 }

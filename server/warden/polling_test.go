@@ -75,3 +75,16 @@ func TestAHostThatIsDownIsLeftAlone(t *testing.T) {
 		t.Errorf("%d questions", n)
 	}
 }
+
+// TestTheServerLooksWithItsOwnEyes: whoever made a vault may have left since.
+func TestTheServerLooksWithItsOwnEyes(t *testing.T) {
+	h := newHosted(t)
+	h.vault()
+	h.sleep(25 * time.Hour)
+	h.set(func() { h.service, h.blind, h.repo.Name = true, "7", "new" })
+	must(t, h.w.FollowRepositories(t.Context()))
+	before := h.times("repository")
+	if v, _ := h.look(h.caller(pat), "acme/new"); v.ID == "" || h.times("repository") != before {
+		t.Error("the new name is not on record")
+	}
+}

@@ -3,6 +3,7 @@ package warden_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,11 +39,17 @@ func (h *host) RepositoryByID(_ context.Context, as forge.Asker, repo forge.Repo
 	if err := h.broken[repo.ID]; err != nil {
 		return forge.Repository{}, err
 	}
-	if h.gone {
+	switch {
+	case h.gone && as.Token == "":
+		return forge.Repository{}, errUnseen
+	case h.gone, h.blind != "" && as.User.ID == h.blind:
 		return forge.Repository{}, forge.ErrNotFound
 	}
 	return h.repo, nil
 }
+
+// errUnseen is what GitHub's application says of what it does not see.
+var errUnseen = fmt.Errorf("%w, or %w", forge.ErrNoCredential, forge.ErrNotFound)
 
 // hook delivers a webhook and waits until all that it asked for is done or put
 // off.
