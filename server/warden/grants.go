@@ -130,6 +130,10 @@ func (w *Warden) renewOnce(ctx context.Context, user store.ID, stale string) (st
 	if !ok || g.Refresh == "" {
 		return "", errNoGrant
 	}
+	// What cannot be stored must not be asked for: the old pair would be dead.
+	if err := w.store.Update(ctx, store.Tx.Probe); err != nil {
+		return "", err
+	}
 	fresh, err := host.Refresh(ctx, g.Refresh)
 	if errors.Is(err, forge.ErrGrantEnded) {
 		w.log.Info("the code host ended a user's sign-in there", "user", user.String())
