@@ -72,7 +72,7 @@ func (w *Warden) followIn(tx store.Tx, j *journal, id store.ID, f found) error {
 		j.note("vault_visibility_changed", map[string]any{"isPrivate": v.Private})
 	}
 	if v.OwnerKind == store.OwnerOrg {
-		if _, err := w.orgAt(tx, j, forge.Organization{ID: v.OwnerID, Login: v.Owner}); err != nil {
+		if _, err := w.orgAt(tx, j, organizationWith(v)); err != nil {
 			return err
 		}
 	}

@@ -68,3 +68,22 @@ func TestAnOlderAnswerUndoesNothing(t *testing.T) {
 		t.Errorf("after the older one arrived: %+v, %s", v, code)
 	}
 }
+
+// TestTheOrganizationIsTheGroupOnTop: where groups hold groups, those in between
+// are no organizations.
+func TestTheOrganizationIsTheGroupOnTop(t *testing.T) {
+	h := newHosted(t)
+	h.set(func() { h.repo.Owner = "acme:backend" })
+	must(t, second(h.w.CreateVault(t.Context(), h.caller(pat), api.CreateVault{RepoFullName: "acme:backend/api"})))
+	if got := h.w.OrgLogin(t.Context(), "9"); got != "acme" {
+		t.Errorf("it is called %q", got)
+	}
+	h.set(func() { h.repo.Owner = "acme2:backend:core" })
+	h.sleep(time.Hour)
+	if _, code := h.look(h.caller(pat), "acme2:backend:core/api"); code != "" {
+		t.Fatal(code)
+	}
+	if got := h.w.OrgLogin(t.Context(), "9"); got != "acme2" {
+		t.Errorf("after it was renamed it is called %q", got)
+	}
+}

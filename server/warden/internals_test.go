@@ -22,3 +22,12 @@ func (w *Warden) ForgetHost() { w.forgetHost() }
 
 // DoEvents does what webhooks asked for and what is due.
 func (w *Warden) DoEvents(ctx context.Context) error { return w.doEvents(ctx) }
+
+// OrgLogin is what the organization with an id at the code host is called on record.
+func (w *Warden) OrgLogin(ctx context.Context, account string) string {
+	org, err := w.orgOnRecord(ctx, account)
+	if err != nil {
+		return err.Error()
+	}
+	return org.Login
+}

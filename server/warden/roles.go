@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,4 +161,11 @@ func repositoryOf(v store.Vault) forge.Repository {
 		ID: v.RepoID, Owner: v.Owner, Name: v.Name,
 		OwnerKind: forge.OwnerKind(v.OwnerKind), OwnerID: v.OwnerID, AvatarURL: v.AvatarURL, Public: !v.Private,
 	}
+}
+
+// organizationWith is the organization that a vault's repository is in. Where
+// groups hold groups, written with colons, it is the one on top.
+func organizationWith(v store.Vault) forge.Organization {
+	top, _, _ := strings.Cut(v.Owner, ":")
+	return forge.Organization{ID: v.OwnerID, Login: top}
 }

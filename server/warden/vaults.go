@@ -292,7 +292,7 @@ func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey []
 		}
 	}
 	if vault.OwnerKind == store.OwnerOrg {
-		if _, err := w.orgAt(tx, j, forge.Organization{ID: vault.OwnerID, Login: vault.Owner}); err != nil {
+		if _, err := w.orgAt(tx, j, organizationWith(vault)); err != nil {
 			return err
 		}
 	}
