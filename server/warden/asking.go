@@ -75,6 +75,15 @@ func definite(err error) bool {
 	return false
 }
 
+// overdue makes of the end of a question's own time that the host did not answer
+// in it: whoever asked may have time left.
+func overdue(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &forge.Unavailable{Err: err}
+	}
+	return err
+}
+
 // unavailable is how long to wait before the next try when the host did not say.
 const unavailable = 15 * time.Second
 
@@ -82,8 +91,11 @@ const unavailable = 15 * time.Second
 // answer. It is never a role, and never "not found".
 func (w *Warden) errForge(who Caller, err error) error {
 	down, isDown := errors.AsType[*forge.Unavailable](err)
-	if !isDown && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
-		return w.outward(err)
+	if ours, ok := errors.AsType[*api.Error](w.outward(err)); !isDown && ok {
+		return ours // the store's, or a seal's
+	}
+	if !isDown && errors.Is(err, context.Canceled) {
+		return err
 	}
 	if missing, ok := errors.AsType[*forge.Missing](err); ok && who.kind == access.PAT {
 		return api.Errorf(api.Forbidden, "This token lacks %s. Make one that has it, or sign in: coffer login.", missing.What)

@@ -30,6 +30,9 @@ type host struct {
 	refresh  string
 	refusals error // of a refresh
 	renewals int
+	blind    string                             // an account that sees no repository by its id
+	broken   map[string]error                   // what is said of a repository, by id, or of a refresh token
+	saw      func(forge.Asker, forge.Reachable) // of every answer about a role, before it is given
 }
 
 func (h *host) Kind() string { return forge.KindGitHub }
@@ -69,12 +72,15 @@ func (h *host) question(name string, as forge.Asker) error {
 
 func (h *host) Bearer(_ context.Context, token string) (forge.User, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.asked = append(h.asked, "bearer "+token)
-	if h.down != nil {
-		return forge.User{}, h.down
+	down, slow, id := h.down, h.slow, h.tokens[token]
+	h.mu.Unlock()
+	if slow != nil {
+		<-slow
 	}
-	id := h.tokens[token]
+	if down != nil {
+		return forge.User{}, down
+	}
 	if id == "" {
 		return forge.User{}, forge.ErrToken
 	}
@@ -86,14 +92,19 @@ func (h *host) Role(_ context.Context, as forge.Asker, _ forge.Repository) (forg
 		return forge.Reachable{}, err
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone {
-		return forge.Reachable{}, forge.ErrGone
+	there, saw := forge.Reachable{Repository: h.repo, Role: h.role}, h.saw
+	gone := h.gone
+	h.mu.Unlock()
+	if saw != nil {
+		saw(as, there)
 	}
-	if h.role == forge.None {
+	switch {
+	case gone:
+		return forge.Reachable{}, forge.ErrGone
+	case there.Role == forge.None:
 		return forge.Reachable{}, nil
 	}
-	return forge.Reachable{Repository: h.repo, Role: h.role}, nil
+	return there, nil
 }
 
 func (h *host) Repository(_ context.Context, as forge.Asker, owner, name string) (forge.Repository, error) {
@@ -123,6 +134,9 @@ func (h *host) Refresh(_ context.Context, refresh string) (forge.Grant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewals++
+	if err := h.broken[refresh]; err != nil {
+		return forge.Grant{}, err
+	}
 	if h.refusals != nil {
 		return forge.Grant{}, h.refusals
 	}
@@ -156,7 +170,7 @@ const pat = "ghp_ann"
 
 func newHosted(t testing.TB) *hosted {
 	t.Helper()
-	there := &host{tokens: map[string]string{pat: "7"}, role: forge.Admin, repo: forge.Repository{
+	there := &host{tokens: map[string]string{pat: "7"}, broken: map[string]error{}, role: forge.Admin, repo: forge.Repository{
 		ID: "1", Owner: "acme", Name: "api", OwnerKind: forge.OwnerOrg, OwnerID: "9", Public: true,
 	}}
 	h := &hosted{host: there, t: t, now: time.Now()}

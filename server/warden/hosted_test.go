@@ -336,3 +336,35 @@ func TestTicketsHaveAKeyOfTheirOwn(t *testing.T) {
 		t.Error("the key of stored records seals tickets")
 	}
 }
+
+// TestATokenAskedAboutBeforeAChangeIsAskedAboutAgain has a webhook arrive while the
+// host is asked whose a token is, and lets the old answer arrive only then.
+func TestATokenAskedAboutBeforeAChangeIsAskedAboutAgain(t *testing.T) {
+	h := newHosted(t)
+	slow, done := make(chan struct{}), make(chan struct{})
+	h.set(func() { h.slow = slow })
+	identify := func() error {
+		_, err := h.w.Identify(t.Context(), warden.Credential{Bearer: pat})
+		return err
+	}
+	go func() {
+		defer close(done)
+		if err := identify(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for h.count() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	h.w.ForgetHost()
+	h.set(func() { h.slow = nil; delete(h.tokens, pat) })
+	if err := identify(); api.CodeOf(err) != api.Unauthorized {
+		t.Errorf("while the old answer is on its way: %v", err)
+	}
+	h.w.ForgetHost()
+	close(slow)
+	<-done
+	if err := identify(); api.CodeOf(err) != api.Unauthorized {
+		t.Errorf("after the old answer arrived: %v", err)
+	}
+}
