@@ -62,7 +62,7 @@ func TestAppTokensVerifyWithThePublicKey(t *testing.T) {
 		if got := decoded(t, body); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: claims %v", name, got)
 		}
-		if text := fmt.Sprintf("%v %+v %#v", s, s, *s); strings.Trim(text, "[redacted] ") != "" {
+		if text := fmt.Sprintf("%v %+v %#v", s, s, *s); strings.Trim(strings.ReplaceAll(text, redactedText, ""), " ") != "" {
 			t.Errorf("it prints itself: %s", text)
 		}
 	}

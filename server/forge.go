@@ -82,6 +82,7 @@ type codeHost struct {
 	url, before string
 }
 
+// codeHost reads what the configuration says of the code host. It asks nobody.
 func (c Config) codeHost() (h codeHost, err error) {
 	if err := c.Forge.check(); err != nil {
 		return h, err
@@ -119,6 +120,7 @@ func CheckForge(ctx context.Context, cfg Config) (*api.ForgeCheck, error) {
 	return warden.CheckedForge(ctx, f, host.url), nil
 }
 
+// addresses are where the code host is, and where it was before or "".
 func (c ForgeConfig) addresses() (now, before string, err error) {
 	if now, err = hostAddress("forge.url", cmp.Or(c.URL, publicHosts[c.Kind])); err != nil {
 		return "", "", err
@@ -134,6 +136,7 @@ func (c ForgeConfig) addresses() (now, before string, err error) {
 	return now, before, err
 }
 
+// hostAddress puts an address of a code host into one spelling.
 func hostAddress(key, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

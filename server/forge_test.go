@@ -2,8 +2,16 @@ package server_test
 
 import (
 	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +89,46 @@ func TestMistakesInTheBindingToACodeHostAreNamed(t *testing.T) {
 		if _, err := os.Stat(data); err == nil {
 			t.Fatalf("%+v: data was made", c.forge)
 		}
+	}
+}
+
+func TestAnAppSignsWithItsPrivateKey(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "app.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var bearer string
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v3/app" {
+			bearer = r.Header.Get("Authorization")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"current_user_url":"x"}`)
+	}))
+	defer host.Close()
+	cfg := quiet(filepath.Join(dir, "data"))
+	cfg.Forge = server.ForgeConfig{Kind: "github", URL: host.URL, AppID: "Iv1.abc", AppKeyFile: file}
+	if _, err := server.CheckForge(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	token := strings.Split(strings.TrimPrefix(bearer, "Bearer "), ".")
+	if len(token) != 3 {
+		t.Fatalf("the App came with %q", bearer)
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(token[1])
+	if err != nil || !strings.Contains(string(claims), `"iss":"Iv1.abc"`) {
+		t.Errorf("%s, %v", claims, err)
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(token[2])
+	sum := sha256.Sum256([]byte(token[0] + "." + token[1]))
+	if err != nil || rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, sum[:], signature) != nil {
+		t.Error("it is not signed with the App's key")
 	}
 }
 

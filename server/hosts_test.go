@@ -364,6 +364,40 @@ func TestReadingAPublicRepositoryIsNoRole(t *testing.T) {
 	})
 }
 
+// TestEveryVaultWithARoleIsListed is about those that some code hosts leave out of
+// their lists: public repositories, to whoever may only read them.
+func TestEveryVaultWithARoleIsListed(t *testing.T) {
+	onEveryHost(t, true, func(b *bound) {
+		b.world.SetVisibility(b.repo, forgetest.Public)
+		b.world.SetRole(b.repo, b.bob, forge.Read)
+		b.Vault(b.as(b.ann), "acme/api")
+		if code := b.looks(b.keyOf("bob", b.bob)); code != "" {
+			b.t.Fatal(code)
+		}
+		for who, c := range map[string]*client.Client{"a token": b.as(b.bob), "a key": b.keyOf("bob", b.bob)} {
+			all, err := c.Vaults(b.t.Context(), api.Page{})
+			// GitHub does not tell somebody's own token that it may read as a
+			// collaborator; what is shown and what is enforced still agree.
+			if code := b.looks(c); err != nil || (len(all.Items) == 1) != (code == "") {
+				b.t.Errorf("%s lists %+v, %v; asked for it: %q", who, all, err, code)
+			}
+		}
+		all, err := b.as(b.carl).Vaults(b.t.Context(), api.Page{})
+		if err != nil || len(all.Items) != 0 {
+			b.t.Errorf("a stranger lists %+v, %v", all, err)
+		}
+	})
+}
+
+// keyOf is a key of somebody, who has been here before.
+func (b *bound) keyOf(login string, user int64) *client.Client {
+	b.t.Helper()
+	if _, err := b.as(user).Me(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	return b.Key(login, "live", servertest.AllScopes...)
+}
+
 func TestTokensOfOtherKindsAreRefused(t *testing.T) {
 	onEveryHost(t, true, func(b *bound) {
 		other := b.world.AddApp("other", "https://other.example/")

@@ -26,6 +26,7 @@ const (
 type demo struct {
 	URL      string       `json:"url"`
 	Username string       `json:"username"`
+	Password api.Revealed `json:"password"`
 	Repo     string       `json:"repoFullName"`
 	Token    api.Revealed `json:"token"`
 }
@@ -62,8 +63,9 @@ func runDev(ctx context.Context, s *settings, out *console) (err error) {
 }
 
 func prepareDemo(ctx context.Context, srv *server.Server, dir string) (*demo, error) {
+	password := rand.Text()
 	_, err := srv.Initialize(ctx, server.InitOptions{
-		KeyFile: filepath.Join(dir, keyFileName), AdminName: devUser, AdminPassword: rand.Text(),
+		KeyFile: filepath.Join(dir, keyFileName), AdminName: devUser, AdminPassword: password,
 	})
 	if err != nil {
 		return nil, err
@@ -79,13 +81,14 @@ func prepareDemo(ctx context.Context, srv *server.Server, dir string) (*demo, er
 	if err != nil {
 		return nil, err
 	}
-	return &demo{Username: devUser, Repo: devRepo, Token: key.Token}, nil
+	return &demo{Username: devUser, Password: api.Revealed(password), Repo: devRepo, Token: key.Token}, nil
 }
 
 // write shows lines that can be pasted as they are.
 func (d *demo) write(w io.Writer, self string) {
 	fmt.Fprintf(w, `coffer is running at %s with throw-away data: it is gone when you stop this.
-User %s, repository %s. Paste this into another terminal:
+User %s, password %s, repository %s.
+Sign in at that address, or paste this into another terminal:
 
   export COFFER_URL=%s
   export COFFER_TOKEN=%s
@@ -93,7 +96,7 @@ User %s, repository %s. Paste this into another terminal:
   %s pull --repo %s -o -
   %s run --repo %s -- sh -c 'echo "$GREETING"'
 
-`, d.URL, d.Username, d.Repo, d.URL, string(d.Token), self, d.Repo, self, d.Repo, self, d.Repo)
+`, d.URL, d.Username, string(d.Password), d.Repo, d.URL, string(d.Token), self, d.Repo, self, d.Repo, self, d.Repo)
 }
 
 // freeAddress is the address, or one with another port when it is taken:

@@ -1,6 +1,7 @@
 package contracttest
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 )
@@ -78,4 +79,52 @@ func TestExistingClients(t *testing.T) {
 		do(fmt.Sprintf("DELETE %s/secrets/%s", v.at(), id), "").ok(204)
 		do("DELETE /v1/vaults/@ann/api", "").ok(204)
 	})
+}
+
+// TestTheExistingClientLogsInAndCreatesAVault sends what the existing command-line
+// client sends for its commands login, doctor and init, in that order.
+func TestTheExistingClientLogsInAndCreatesAVault(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.user(t, "ann")
+	headers := []string{"User-Agent", "keyway-cli/dev", "Content-Type", "application/json", "Accept", "application/json"}
+	stranger := func(call, body string) *answer { return s.nobody().do(t, call, body, headers...) }
+
+	// login: the numbers of the repository are asked for before there is a login,
+	// and what comes of that does not matter.
+	stranger("GET /v1/github/repo-ids?repo=@ann%2Fapi", "").fails(401, "unauthorized")
+	start := stranger("POST /v1/auth/device/start", `{"repository":"@ann/api","ownerId":1,"repoId":2}`).ok(200)
+	poll := `{"deviceCode":"` + start.text("deviceCode") + `"}`
+	if n, ok := start.at("interval").(json.Number); !ok || n.String() != "5" {
+		t.Errorf("interval is %v", start.at("interval"))
+	}
+	stranger("POST /v1/auth/device/poll", poll).is(200, flat(`{"status":"pending"}`))
+	browser := s.inBrowser("ann")
+	shown := s.nobody().do(t, "POST /v1/auth/device/verify", `{"userCode":"`+start.text("userCode")+`"}`, browser...).ok(200)
+	s.nobody().do(t, "POST /v1/auth/device/approve", `{"confirmToken":"`+shown.text("data.confirmToken")+`"}`, browser...).ok(200)
+	login := stranger("POST /v1/auth/device/poll", poll).ok(200)
+	login.same(`["approved","@ann"]`, []any{login.at("status"), login.at("githubLogin")})
+	do := func(call, body string) *answer {
+		return s.nobody().do(t, call, body, append([]string{"Authorization", "Bearer " + login.text("keywayToken")}, headers...)...)
+	}
+
+	// doctor
+	do("POST /v1/auth/token/validate", "{}").holds(200, `{"username":"@ann","forgeType":"local","forgeUserId":"<text>","plan":"team","createdAt":"<time>"}`)
+	s.nobody().do(t, "HEAD /v1/health", "").ok(200)
+
+	// init: a repository that the server does not know is no reason to stop.
+	do("POST /v1/github/check-installation", `{"repoOwner":"@ann","repoName":"api"}`).fails(404, "not-found")
+	do("GET /v1/vaults/@ann/api", "").fails(404, "not-found")
+	do("POST /v1/vaults", `{"repoFullName":"@ann/api"}`).ok(201)
+	do("POST /v1/vaults", `{"repoFullName":"@ann/api"}`).fails(409, "conflict")
+	do("GET /v1/vaults/@ann/api", "").ok(200)
+	do("POST /v1/github/check-installation", `{"repoOwner":"@ann","repoName":"api"}`).holds(200, `{"installed":true,"installUrl":null}`)
+	ids := do("GET /v1/github/repo-ids?repo=@ann%2Fapi", "").ok(200)
+	for _, member := range []string{"data.ownerId", "data.repoId"} {
+		if _, ok := ids.at(member).(json.Number); !ok {
+			t.Errorf("%s is %v", member, ids.at(member))
+		}
+	}
+	a := do("POST /v1/secrets/push", `{"repoFullName":"@ann/api","environment":"development","secrets":{"A":"1"}}`).ok(200)
+	a.same(`{"created":1,"updated":0,"deleted":0,"unchanged":0}`, a.at("data.stats"))
 }

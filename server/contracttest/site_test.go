@@ -236,10 +236,7 @@ func (s *site) org(t testing.TB, name, owner string, members ...string) {
 		if i == 0 {
 			role = "owner"
 		}
-		m := api.SetLocalMember{Org: s.real("@" + name), Username: s.real("@" + user), Role: role}
-		if err := s.Operator.SetLocalMember(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		s.Member(s.real("@"+name), s.real("@"+user), role)
 	}
 }
 

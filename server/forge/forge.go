@@ -160,6 +160,13 @@ type Forge interface {
 	Members(ctx context.Context, as Asker, org Organization) ([]Member, error)
 }
 
+// Overlooker is a forge whose lists of repositories leave some out.
+type Overlooker interface {
+	// Overlooks reports whether Repositories may leave a repository out on which
+	// the asker has a role. Whoever needs to know asks for that role.
+	Overlooks(repo Repository) bool
+}
+
 // Registrar is a forge that can register a repository: only the built-in one.
 type Registrar interface {
 	// Register makes owner/name a private repository if the user may make one

@@ -15,6 +15,8 @@ type giteaRepo struct {
 	Permissions struct{ Admin, Push, Pull bool }
 }
 
+func (r giteaRepo) whole() bool { return r.ID != 0 && r.Name != "" && r.Owner.whole() }
+
 // open reports whether people without any right on it can read a repository.
 func (r giteaRepo) open() bool { return !r.Private }
 
@@ -224,10 +226,12 @@ func (g *Gitea) loginOf(ctx context.Context, v voice, as Asker) (string, error) 
 	return u.Login, err
 }
 
+// Overlooks is true of public repositories: the host has no list of those on which
+// somebody is a collaborator with read only.
+func (g *Gitea) Overlooks(repo Repository) bool { return repo.Public }
+
 // Repositories lists what the asker owns, has a team's or a collaborator's role
-// on, or reads as a member of an organization. The host has no list of public
-// repositories on which somebody is a collaborator with read only: these are
-// missing here, and known to Role.
+// on, or reads as a member of an organization; see Overlooks for the rest.
 func (g *Gitea) Repositories(ctx context.Context, as Asker) ([]Reachable, error) {
 	v, err := g.voice(ctx, as)
 	if errors.Is(err, ErrNotFound) {

@@ -157,8 +157,8 @@ func (g *github) find(ctx context.Context, as Asker, repo Repository, path strin
 		// Without it GitHub hides every private repository, which says nothing.
 		err = &Missing{What: "the scope repo"}
 	case err != nil:
-	case there.ID <= 0 || there.Owner.ID <= 0 || repo.ID != "" && githubID(there.ID) != repo.ID:
-		err = &Unavailable{Err: errors.New("it answered with another repository, or with none")}
+	case repo.ID != "" && githubID(there.ID) != repo.ID:
+		err = &Unavailable{Err: errors.New("it answered with another repository")}
 	case k.at != nil && there.Owner.ID != k.at.Account.ID:
 		k, err = g.app.key(ctx, githubID(there.Owner.ID), "") // it changed hands, and is public
 	}
@@ -222,14 +222,15 @@ func (g *github) ownStanding(ctx context.Context, k githubKey, login, id string)
 func (g *github) today(ctx context.Context, k githubKey, path, id string) (githubAccount, error) {
 	var a githubAccount
 	_, err := g.get(ctx, k, path+segment(id), &a)
-	if err == nil && (githubID(a.ID) != id || a.Login == "") {
-		err = &Unavailable{Err: errors.New("it answered with another account, or with none")}
+	if err == nil && githubID(a.ID) != id {
+		err = &Unavailable{Err: errors.New("it answered with another account")}
 	}
 	return a, err
 }
 
 // Repositories lists what the asker owns, collaborates on or reaches as an
-// organization's member. An App cannot list for somebody else.
+// organization's member, by the rules of Role. An App cannot list for somebody
+// else.
 func (g *github) Repositories(ctx context.Context, as Asker) ([]Reachable, error) {
 	if as.Token == "" {
 		return nil, ErrNoCredential
@@ -240,8 +241,19 @@ func (g *github) Repositories(ctx context.Context, as Asker) ([]Reachable, error
 		return nil, err
 	}
 	all := make([]Reachable, 0, len(found))
+	readers := map[int64]Role{} // what reading the public repositories of an owner is
 	for _, r := range found {
-		if role := r.Permissions.role(); role != None {
+		role := r.Permissions.role()
+		if role == Read && !r.private() {
+			known := false
+			if role, known = readers[r.Owner.ID]; !known {
+				if role, err = g.ownRole(ctx, githubKey{token: as.Token}, r); err != nil {
+					return nil, err
+				}
+				readers[r.Owner.ID] = role
+			}
+		}
+		if role != None {
 			all = append(all, Reachable{r.repository(), role})
 		}
 	}

@@ -56,12 +56,17 @@ func (g *github) InstallationID(ctx context.Context, repo Repository) (string, e
 	if g.app == nil {
 		return "", ErrNotFound
 	}
-	k, err := g.app.keyOf(ctx, "/repos/"+segment(repo.Owner)+"/"+segment(repo.Name))
-	if errors.Is(err, ErrNoCredential) {
-		err = ErrNotFound
-	}
+	jwt, err := g.app.sign()
 	if err != nil {
 		return "", err
 	}
-	return githubID(k.at.ID), nil
+	var i installation
+	_, err = g.api.get(ctx, jwt, "/repositories/"+segment(repo.ID)+"/installation", nil, &i)
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && i.SuspendedAt != "":
+		return "", ErrNotFound
+	case err != nil:
+		return "", g.app.turnedDown(err)
+	}
+	return githubID(i.ID), nil
 }

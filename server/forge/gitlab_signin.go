@@ -12,6 +12,9 @@ import (
 
 // AuthorizeURL is GitLab's page that asks the user to let us in.
 func (g *gitlab) AuthorizeURL(state, challenge string) string {
+	if g.c.ClientID == "" {
+		return ""
+	}
 	return g.c.URL + "/oauth/authorize?" + url.Values{
 		"client_id": {g.c.ClientID}, "redirect_uri": {g.c.RedirectURL}, "response_type": {"code"},
 		"scope": {gitlabScope}, "state": {state},

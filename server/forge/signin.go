@@ -17,7 +17,8 @@ type Grant struct {
 // with PKCE (S256). The built-in code host has passwords instead.
 type SignIn interface {
 	// AuthorizeURL is where to send the browser. It asks for the scopes that
-	// this package needs, always.
+	// this package needs, always. It is "" when no application is configured that
+	// people could sign in through.
 	AuthorizeURL(state, challenge string) string
 
 	// Exchange turns a code into a grant and says whose it is. A code that is

@@ -84,6 +84,7 @@ type face struct {
 	patience time.Duration // requestTime, but for tests
 	describe func() description
 	pages    *web.Pages
+	origin   string // of the public URL
 	origins  *http.CrossOriginProtection
 }
 
@@ -100,8 +101,9 @@ func newFace(cfg Config, g gate, operator bool) *face {
 		Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime,
 		describe: sync.OnceValue(func() description { return describe(cfg.PublicURL) }),
 		pages:    web.New(basePath(cfg.PublicURL)),
-		origins:  newOrigins(cfg.PublicURL),
+		origin:   originOf(cfg.PublicURL),
 	}
+	f.origins = newOrigins(f.origin)
 	if !operator {
 		f.limits = newLimits(cfg.Limits, cfg.Now())
 	}

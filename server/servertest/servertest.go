@@ -209,6 +209,14 @@ func (in *Instance) Grant(repo, user, role string) {
 	}
 }
 
+// Member gives a user a role in an organization.
+func (in *Instance) Member(org, user, role string) {
+	in.t.Helper()
+	if err := in.Operator.SetLocalMember(in.t.Context(), api.SetLocalMember{Org: org, Username: user, Role: role}); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
 // Vault makes a vault that c's user may create.
 func (in *Instance) Vault(c *client.Client, repo string) {
 	in.t.Helper()

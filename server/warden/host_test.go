@@ -108,6 +108,11 @@ func (h *host) Repository(_ context.Context, as forge.Asker, owner, name string)
 	return h.repo, nil
 }
 
+// Members is asked beside the tests, whenever somebody works in a vault.
+func (h *host) Members(context.Context, forge.Asker, forge.Organization) ([]forge.Member, error) {
+	return nil, &forge.Unavailable{Err: errors.New("not told")}
+}
+
 func (h *host) Refresh(_ context.Context, refresh string) (forge.Grant, error) {
 	h.mu.Lock()
 	slow := h.slow

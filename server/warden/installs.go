@@ -9,16 +9,19 @@ import (
 	"coffer/server/forge"
 )
 
-// offerTime is how long an offer may keep a page waiting for the code host.
+// offerTime is how long an offer may keep anybody waiting for the code host.
 const offerTime = 3 * time.Second
 
 // installURL is where people open repositories to this instance, or "" where that
 // is not needed.
 func (w *Warden) installURL(ctx context.Context) string {
-	if i, ok := w.forge.(forge.Installer); ok {
-		return i.InstallURL(ctx)
+	i, ok := w.forge.(forge.Installer)
+	if !ok {
+		return ""
 	}
-	return ""
+	ctx, cancel := context.WithTimeout(ctx, offerTime)
+	defer cancel()
+	return i.InstallURL(ctx)
 }
 
 // InstallOffer is where the code host's application is installed, if this instance

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"coffer/server/api"
 	"coffer/server/forge"
@@ -17,7 +18,15 @@ type appHost struct {
 	down      error
 }
 
-func (h *appHost) InstallURL(context.Context) string { return "https://host.example/install" }
+const installPage = "https://host.example/install"
+
+// InstallURL is an answer to who does not wait for it for ever.
+func (h *appHost) InstallURL(ctx context.Context) string {
+	if until, ok := ctx.Deadline(); !ok || time.Until(until) > 10*time.Second {
+		return ""
+	}
+	return installPage
+}
 
 func (h *appHost) InstallationID(context.Context, forge.Repository) (string, error) {
 	return "", forge.ErrNotFound
@@ -46,7 +55,7 @@ func TestTheApplicationIsOfferedWhereItIsMissing(t *testing.T) {
 	must(t, err)
 	must(t, second(d.w.AddLocalUser(t.Context(), operator, api.AddLocalUser{Username: "bob", Password: api.NewSecret("a password")})))
 	must(t, second(d.w.AddLocalRepo(t.Context(), operator, api.AddLocalRepo{RepoFullName: "bob/own"})))
-	if got := d.start().GitHubAppInstallURL; got == nil || *got != host.InstallURL(t.Context()) {
+	if got := d.start().GitHubAppInstallURL; got == nil || *got != installPage {
 		t.Errorf("a login starts with %v", got)
 	}
 	for name, c := range map[string]struct {

@@ -75,9 +75,13 @@ func (w *Warden) Depart(_ context.Context, page, device string) (*Departure, err
 		return nil, err
 	}
 	challenge := sha256.Sum256([]byte(t.Verifier))
+	to := host.AuthorizeURL(keys.state(t.Nonce), base64.RawURLEncoding.EncodeToString(challenge[:]))
+	if to == "" {
+		return nil, api.Errorf(api.NotFound, "Nobody can sign in with a browser here yet: the operator has to register coffer at the code host, and set forge.client_id. An access token of the code host works without that.")
+	}
 	return &Departure{
-		URL:     host.AuthorizeURL(keys.state(t.Nonce), base64.RawURLEncoding.EncodeToString(challenge[:])),
-		Ticket:  api.NewSecret(base64.RawURLEncoding.EncodeToString(keys.system.Seal(nil, text, ticketContext))),
+		URL:     to,
+		Ticket:  api.NewSecret(base64.RawURLEncoding.EncodeToString(keys.tickets.Seal(nil, text, ticketContext))),
 		Expires: t.Expires,
 	}, nil
 }
@@ -115,7 +119,7 @@ func (k *keyring) openTicket(sealed api.Secret) (t ticket, ok bool) {
 	if err != nil {
 		return t, false
 	}
-	text, err := k.system.Open(nil, raw, ticketContext)
+	text, err := k.tickets.Open(nil, raw, ticketContext)
 	return t, err == nil && json.Unmarshal(text, &t) == nil
 }
 
@@ -133,10 +137,13 @@ func (w *Warden) Arrive(ctx context.Context, c Credential, back Return) (s *Brow
 		return nil, "", w.outward(err)
 	}
 	if refused != nil && refused.reason == turnedBack && t.Device != "" {
-		if err := w.RefuseDevice(ctx, a.who, t.Device); err != nil {
+		too, err := w.RefuseDevice(ctx, a.who, t.Device)
+		if err != nil {
 			return nil, "", err
 		}
-		refused.answer.Message += " The program that waited for you was refused, too: start its login again."
+		if too {
+			refused.answer.Message += " The program that waited for you was refused, too: start its login again."
+		}
 	}
 	if refused != nil {
 		return nil, t.Page, w.turnAway(ctx, a, refused.reason, refused.answer)

@@ -262,7 +262,9 @@ func (w *Warden) recordOrg(ctx context.Context, who Caller, there forge.Organiza
 	if err != nil || org.RosterAt != 0 {
 		return err
 	}
-	roster, err := w.roster(ctx, who, there)
+	within, cancel := context.WithTimeout(ctx, firstRosterTime)
+	defer cancel()
+	roster, err := w.roster(within, who, there)
 	if err == nil {
 		err = w.keepRosterUnasked(ctx, there, roster)
 	}

@@ -16,10 +16,11 @@ import (
 // the organization, when the code host says that it changed, and once a day.
 
 const (
-	rosterEvery = 15 * time.Minute // at most, after work in vaults
-	rosterFresh = time.Hour        // what the daily round leaves alone
-	rosterTime  = time.Minute      // bounds one reading
-	rosterQueue = 64               // organizations that may wait
+	rosterEvery     = 15 * time.Minute // at most, after work in vaults
+	rosterFresh     = time.Hour        // what the daily round leaves alone
+	rosterTime      = time.Minute      // bounds one reading
+	firstRosterTime = 5 * time.Second  // bounds one that a request waits for, which can do without
+	rosterQueue     = 64               // organizations that may wait
 )
 
 // rosters are the organizations whose vaults were worked in lately.
@@ -64,7 +65,7 @@ func (r *rosters) visited(org string, by store.User) {
 func (w *Warden) readRosters(ctx context.Context) {
 	for {
 		select {
-		case v := <-w.rosters.queue:
+		case v := <-w.host.rosters.queue:
 			if err := w.afterVisit(ctx, v); err != nil && ctx.Err() == nil {
 				w.log.Info("an organization's roster could not be read", "organization", v.org, "error", err)
 			}
@@ -102,13 +103,20 @@ func (w *Warden) orgOnRecord(ctx context.Context, account string) (org store.Org
 
 // SyncOrg reads the roster of the organization with this id at the code host, if
 // there is a record of it, and keeps who of the people on it has an account here.
+// A roster that cannot be had is passed over: asking again would not help, and
+// only a host that does not answer is an error.
 func (w *Warden) SyncOrg(ctx context.Context, forgeOrgID string) error {
 	org, err := w.orgOnRecord(ctx, forgeOrgID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
-	if err == nil {
-		err = w.refreshRoster(ctx, org, store.User{})
+	if err != nil {
+		return w.outward(err)
+	}
+	err = w.refreshRoster(ctx, org, store.User{})
+	if err != nil && definite(err) {
+		w.log.Warn("an organization's roster cannot be read", "organization", org.Login, "error", err)
+		return nil
 	}
 	if err != nil {
 		return w.errRoster(Caller{}, organizationOf(org), err)
@@ -116,8 +124,7 @@ func (w *Warden) SyncOrg(ctx context.Context, forgeOrgID string) error {
 	return nil
 }
 
-// SyncOrgs reads the rosters of all organizations that have vaults. One that
-// cannot be had is passed over; only a host that does not answer is an error.
+// SyncOrgs does the same for all organizations that have vaults.
 func (w *Warden) SyncOrgs(ctx context.Context) error {
 	all, err := w.orgsOnRecord(ctx)
 	if err != nil {
@@ -135,12 +142,8 @@ func (w *Warden) SyncOrgs(ctx context.Context) error {
 		if !has || w.readWithin(org, rosterFresh) {
 			continue
 		}
-		err = w.refreshRoster(ctx, org, store.User{})
-		switch {
-		case err != nil && definite(err):
-			w.log.Warn("an organization's roster cannot be read", "organization", org.Login, "error", err)
-		case err != nil:
-			failed = w.errRoster(Caller{}, organizationOf(org), err)
+		if err := w.SyncOrg(ctx, org.Account); err != nil {
+			failed = err
 		}
 	}
 	return failed

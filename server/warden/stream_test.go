@@ -256,13 +256,20 @@ func TestRecordsGoToSyslog(t *testing.T) {
 	w := h.wardenWith(h.db, to(t, "syslog:udp://"+c.LocalAddr().String()))
 	eventually(t, func() bool { return len(h.rows(0x37)) == 1 })
 	h.use(w, 1)
-	b := make([]byte, 1<<16)
-	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
-	n, _, err := c.ReadFrom(b)
-	must(t, err)
-	text := string(b[:n])
+	receive := func() string {
+		b := make([]byte, 1<<16)
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		n, _, err := c.ReadFrom(b)
+		must(t, err)
+		return string(b[:n])
+	}
+	text := receive()
 	if !strings.HasPrefix(text, "<110>1 ") || !strings.Contains(text, " secret_value_accessed - {\"number\":") ||
 		!strings.Contains(text, `"key":"A"`) || strings.Contains(text, `"record"`) {
 		t.Errorf("got %s", text)
+	}
+	_, _ = w.SignInWithPassword(t.Context(), warden.Credential{}, "nobody", api.NewSecret("a password"))
+	if text := receive(); !strings.HasPrefix(text, "<108>1 ") || !strings.Contains(text, " login_refused - {") {
+		t.Errorf("a refused sign-in is a warning; got %s", text)
 	}
 }

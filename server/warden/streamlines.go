@@ -58,12 +58,15 @@ func (p *pump) line(row store.Row) (stream.Line, error) {
 		return stream.Line{}, err
 	}
 	line := stream.Line{
-		Message: message, Name: record.Shown.Action, Warning: record.Shown.Action == "access_denied", At: record.Shown.Timestamp.Time,
+		Message: message, Name: record.Shown.Action, Warning: isRefusal(record.Shown.Action), At: record.Shown.Timestamp.Time,
 	}
 	record.Shown.Metadata = map[string]any{"omitted": "too large for a message"}
 	line.Short, err = record.Plain()
 	return line, err
 }
+
+// isRefusal reports whether a record says that somebody was not let in.
+func isRefusal(action string) bool { return action == "access_denied" || action == "login_refused" }
 
 // mark adds to the lines of a file what proves where it begins and ends.
 func (p *pump) mark(k *auditKeys, next *parcel) error {

@@ -53,21 +53,29 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 	return api.Cut(all, req.Page), err
 }
 
-// reachable lists the repositories on which the caller has a role. Where nobody
-// can list them for the caller, the service credential is asked about every vault
-// there is.
+// reachable lists the repositories on which the caller has a role, of those that
+// have a vault at least. Where nobody can list them for the caller, the service
+// credential is asked about every vault there is.
 func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, error) {
 	all, err := ask(ctx, w, who, w.forge.Repositories)
 	if errors.Is(err, errNoGrant) {
-		return w.reachableVaults(ctx, who)
+		return w.reachableOf(ctx, who, func(store.Vault) bool { return true })
 	}
 	if err != nil {
 		return nil, w.errForge(who, err)
 	}
+	listed := make(map[string]bool, len(all))
 	for _, there := range all {
+		listed[there.Repository.ID] = true
 		if err := w.followListed(ctx, there); err != nil {
 			return nil, err
 		}
+	}
+	if lists, ok := w.forge.(forge.Overlooker); ok {
+		more, err := w.reachableOf(ctx, who, func(v store.Vault) bool {
+			return !listed[v.RepoID] && lists.Overlooks(repositoryOf(v))
+		})
+		return append(all, more...), err
 	}
 	return all, nil
 }
@@ -81,8 +89,8 @@ func (w *Warden) followListed(ctx context.Context, there forge.Reachable) error 
 	return err
 }
 
-// reachableVaults asks for the caller's role on every vault's repository.
-func (w *Warden) reachableVaults(ctx context.Context, who Caller) ([]forge.Reachable, error) {
+// reachableOf asks for the caller's role on the repositories of some vaults.
+func (w *Warden) reachableOf(ctx context.Context, who Caller, some func(store.Vault) bool) ([]forge.Reachable, error) {
 	var vaults []store.Vault
 	err := w.store.View(ctx, func(r store.Reader) (err error) {
 		vaults, err = r.Vaults()
@@ -91,6 +99,7 @@ func (w *Warden) reachableVaults(ctx context.Context, who Caller) ([]forge.Reach
 	if err != nil {
 		return nil, w.outward(err)
 	}
+	vaults = slices.DeleteFunc(vaults, func(v store.Vault) bool { return !some(v) })
 	roles := make([]found, len(vaults))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
@@ -223,7 +232,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 	if err != nil {
 		return nil, err
 	}
-	w.confirmed.note(vault.ID, w.now())
+	w.host.confirmed.note(vault.ID, w.now())
 	return &api.CreatedVault{Vault: made, VaultID: made.ID, Message: "Vault created for " + made.RepoFullName + "."}, nil
 }
 
@@ -237,7 +246,7 @@ func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (fo
 	}
 	owner, short, _ := api.SplitRepo(name)
 	repo, err = registrar.Register(ctx, who.user.Account, owner, short)
-	w.roles.forget()
+	w.host.roles.forget()
 	switch {
 	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrRefused):
 		return repo, access.None, nil

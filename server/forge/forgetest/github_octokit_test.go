@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -37,7 +38,7 @@ func TestGitHubAnswersAsDescribed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := described{doc: doc, seen: map[string]int{}, wrong: map[string]string{}}
+			d := described{mu: &sync.Mutex{}, doc: doc, seen: map[string]int{}, wrong: map[string]string{}}
 			observed := func(t *testing.T) *forgetest.Host {
 				h, g := newGitHub(t, true)
 				g.Observe = d.observe
@@ -61,6 +62,7 @@ func TestGitHubAnswersAsDescribed(t *testing.T) {
 
 // described compares answers with a description.
 type described struct {
+	mu    *sync.Mutex
 	doc   *openapi3.T
 	seen  map[string]int // by operation and status
 	wrong map[string]string
@@ -77,8 +79,13 @@ func (d described) observe(r *http.Request, answer *httptest.ResponseRecorder) {
 		}
 	}
 	template := d.template(path)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	what := fmt.Sprintf("%s %s %d", r.Method, template, answer.Code)
 	d.seen[what]++
+	if d.seen[what] > 50 {
+		return // more of the same
+	}
 	if why := d.fault(r.Method, template, answer); why != "" {
 		d.wrong[what] = why
 	}
