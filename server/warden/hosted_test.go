@@ -362,3 +362,16 @@ func TestATokenAskedAboutBeforeAChangeIsAskedAboutAgain(t *testing.T) {
 		t.Errorf("after the old answer arrived: %v", err)
 	}
 }
+
+// TestWhoCannotBeAskedAboutLearnsOfNoVault: what there is looks like what there is
+// not, and neither is said to be missing.
+func TestWhoCannotBeAskedAboutLearnsOfNoVault(t *testing.T) {
+	h := newHosted(t)
+	h.vault()
+	who := h.key()()
+	_, there := h.look(who, "acme/api")
+	_, absent := h.look(who, "acme/none")
+	if there != api.Forbidden || absent != there {
+		t.Errorf("one that is there: %s; one that is not: %s", there, absent)
+	}
+}
