@@ -34,20 +34,29 @@ func ask[T any](ctx context.Context, w *Warden, who Caller, question func(contex
 }
 
 // askGranted asks with the user's grant. A token that the host turns down is
-// renewed once: it may have been withdrawn alone.
+// renewed once: it may have been withdrawn alone. One that stays turned down is
+// not shown to the host again for a while.
 func askGranted[T any](ctx context.Context, w *Warden, who Caller, as forge.Asker, question func(context.Context, forge.Asker) (T, error)) (got T, err error) {
 	if as.Token, err = w.grantToken(ctx, who.user.ID); err != nil {
 		return got, err
+	}
+	_, epoch, dead := w.host.bearers.get(w.host.bearers.grantHash(as.Token))
+	if dead {
+		return got, errNoGrant
 	}
 	got, err = question(ctx, as)
 	if !errors.Is(err, forge.ErrToken) {
 		return got, err
 	}
-	if as.Token, err = w.renew(ctx, who.user.ID, as.Token); err != nil {
-		return got, err
+	fresh, err := w.renew(ctx, who.user.ID, as.Token)
+	if err == nil {
+		as.Token = fresh
+		if got, err = question(ctx, as); errors.Is(err, forge.ErrToken) {
+			err = errNoGrant
+		}
 	}
-	if got, err = question(ctx, as); errors.Is(err, forge.ErrToken) {
-		err = errNoGrant
+	if errors.Is(err, errNoGrant) {
+		w.host.bearers.put(w.host.bearers.grantHash(as.Token), bearer{}, epoch)
 	}
 	return got, err
 }

@@ -57,6 +57,10 @@ func (b *bearers) hash(token string) [32]byte {
 	return [32]byte(mac.Sum(nil))
 }
 
+// grantHash is the hash of a token of a grant: what the host says of it as a bearer
+// is another question.
+func (b *bearers) grantHash(token string) [32]byte { return b.hash("grant " + token) }
+
 // get is an answer that still counts, or else the epoch that a fresh one belongs
 // to.
 func (b *bearers) get(h [32]byte) (bearer, uint64, bool) {

@@ -90,7 +90,7 @@ func (w *Warden) vaultCalled(ctx context.Context, who Caller, name string) (v st
 		repo, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
 			return w.forge.Repository(ctx, as, owner, short)
 		})
-		if err != nil && !errors.Is(err, forge.ErrNotFound) && !errors.Is(err, errNoGrant) {
+		if err != nil && !errors.Is(err, forge.ErrNotFound) {
 			return v, w.errForge(who, err)
 		}
 		id = repo.ID

@@ -86,3 +86,26 @@ func TestAQuestionThatTakesTooLongIsNotTheRequest(t *testing.T) {
 		t.Errorf("about a token: %v", err)
 	}
 }
+
+// TestADeadTokenIsNotTriedAgainAndAgain: hosts lock out who keeps coming with one.
+func TestADeadTokenIsNotTriedAgainAndAgain(t *testing.T) {
+	h := newHosted(t)
+	h.vault()
+	who := h.key()()
+	must(t, h.w.KeepGrant(t.Context(), h.caller(pat), forge.Grant{Access: "dead"}))
+	before := h.times("role dead")
+	for range 5 {
+		if _, code := h.look(who, "acme/api"); code != api.Forbidden {
+			t.Errorf("nobody can be asked: %s", code)
+		}
+	}
+	if n := h.times("role dead") - before; n != 1 {
+		t.Errorf("the host was shown it %d times", n)
+	}
+	h.sleep(46 * time.Second)
+	h.set(func() { h.granted = "dead" })
+	if v, code := h.look(who, "acme/api"); v.ID == "" {
+		t.Errorf("the host was wrong, and takes it again: %s", code)
+	}
+	must(t, h.w.KeepGrant(t.Context(), h.caller(pat), forge.Grant{Access: "new"}))
+}

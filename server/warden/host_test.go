@@ -1,6 +1,7 @@
 package warden_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -26,7 +27,8 @@ type host struct {
 	role     forge.Role
 	service  bool // the service credential reaches
 	tokens   map[string]string
-	granted  string // the access token of the grant that is good at present
+	logins   map[string]string // by account, where it is another than "login" and the account
+	granted  string            // the access token of the grant that is good at present
 	refresh  string
 	refusals error // of a refresh
 	renewals int
@@ -74,6 +76,7 @@ func (h *host) Bearer(_ context.Context, token string) (forge.User, error) {
 	h.mu.Lock()
 	h.asked = append(h.asked, "bearer "+token)
 	down, slow, id := h.down, h.slow, h.tokens[token]
+	login := h.logins[id]
 	h.mu.Unlock()
 	if slow != nil {
 		<-slow
@@ -84,7 +87,7 @@ func (h *host) Bearer(_ context.Context, token string) (forge.User, error) {
 	if id == "" {
 		return forge.User{}, forge.ErrToken
 	}
-	return forge.User{ID: id, Login: "login" + id}, nil
+	return forge.User{ID: id, Login: cmp.Or(login, "login"+id)}, nil
 }
 
 func (h *host) Role(_ context.Context, as forge.Asker, _ forge.Repository) (forge.Reachable, error) {
