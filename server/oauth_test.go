@@ -100,6 +100,11 @@ func (h *codeHost) Self(context.Context, string) (forge.User, error) {
 }
 func (h *codeHost) Revoke(context.Context, forge.Grant) error { return nil }
 
+// Repositories are none: whoever signs in there has no role on any.
+func (h *codeHost) Repositories(context.Context, forge.Asker) ([]forge.Reachable, error) {
+	return nil, nil
+}
+
 func (h *codeHost) option(c *server.Config) {
 	c.TestOnlyForge = func(forge.Directory) forge.Forge { return h }
 }
@@ -159,7 +164,7 @@ func TestPeopleSignInAtTheCodeHost(t *testing.T) {
 			t.Errorf("no %s: %s", part, me)
 		}
 	}
-	if s := b.Open("/"); !strings.Contains(s.Text, "Signed in as ann") || !strings.Contains(s.Text, "Your account at Gitea") {
+	if s := b.Open("/account"); !strings.Contains(s.Text, "Signed in as ann") || !strings.Contains(s.Text, "Your account at Gitea") {
 		t.Errorf("%s", s.Text)
 	}
 	if log := b.Open("/v1/activity").Text; !strings.Contains(log, `"action":"user_login"`) || !strings.Contains(log, `"method":"oauth"`) {

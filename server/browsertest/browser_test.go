@@ -207,15 +207,17 @@ type accessibilityRole string
 
 // Roles of what pages consist of.
 const (
-	textBox accessibilityRole = "textbox"
-	button  accessibilityRole = "button"
-	link    accessibilityRole = "link"
+	textBox   accessibilityRole = "textbox"
+	searchBox accessibilityRole = "searchbox"
+	comboBox  accessibilityRole = "combobox" // a text box with suggestions, too
+	button    accessibilityRole = "button"
+	link      accessibilityRole = "link"
 )
 
 // fill types into the field with a name, in place of what is there.
 func (b *browser) fill(name, text string) {
 	b.t.Helper()
-	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(name, textBox)})
+	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(name, textBox, searchBox, comboBox)})
 	do(b, chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	do(b, chromedp.KeyEvent("\b"+text))
 }

@@ -68,6 +68,7 @@ func TestACommandLineIsSignedIn(t *testing.T) {
 	laptop.run("sessions", "ls")
 
 	b.press("Home")
+	b.press("Account")
 	b.wants("Signed in as ann", "coffer/")
 	b.press(b.names(button, "End the session that began")[0])
 	if said := laptop.fails(2, "whoami"); !strings.Contains(said, "coffer login "+in.url) {
@@ -82,6 +83,7 @@ func TestACommandLineIsRefused(t *testing.T) {
 	login := laptop.logsIn(in.url)
 	b.open("/")
 	b.signIn("ann", password)
+	b.press("Account")
 	b.press("Enter the code")
 	b.fill("Code", "ABCDE-FGH23")
 	b.press("Continue")

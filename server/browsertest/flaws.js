@@ -3,6 +3,7 @@
 	const found = [];
 	const root = document.documentElement;
 	const named = (e) => `<${e.tagName.toLowerCase()}> ${(e.innerText || e.id || "").trim().slice(0, 40)}`;
+	const scrolls = (e) => e.parentElement && (["auto", "scroll"].includes(getComputedStyle(e.parentElement).overflowX) || scrolls(e.parentElement));
 	const shown = (e) => e.getClientRects().length > 0 && e.getBoundingClientRect().left > -50;
 
 	if (!root.lang) found.push("the page names no language");
@@ -18,7 +19,7 @@
 
 	for (const e of document.querySelectorAll("body *")) {
 		const box = e.getBoundingClientRect();
-		if (shown(e) && box.right > root.clientWidth + 1) found.push(`${named(e)} sticks out to ${Math.round(box.right)}`);
+		if (shown(e) && !scrolls(e) && box.right > root.clientWidth + 1) found.push(`${named(e)} sticks out to ${Math.round(box.right)}`);
 	}
 	if (root.scrollWidth > root.clientWidth) found.push(`the page sticks out to ${root.scrollWidth}`);
 

@@ -84,6 +84,7 @@ func TestSomebodySignsInAtTheCodeHost(t *testing.T) {
 		t.Errorf("signing in leads to %s", b.at())
 	}
 	b.press("coffer")
+	b.press("Account")
 	b.wants("Signed in as ann", "Your account at Gitea")
 	b.press("Sign out")
 	b.wants("Sign in")
@@ -91,11 +92,11 @@ func TestSomebodySignsInAtTheCodeHost(t *testing.T) {
 	// An answer that nobody asked for signs nobody in, and nobody out.
 	b.press("Sign in with Gitea")
 	b.press("Authorize Application")
-	b.wants("Signed in as ann")
+	b.wants("Vaults", "ann")
 	b.open("/login/callback?code=code-1&state=made-up")
 	b.wants("You are not signed in")
 	b.press("coffer")
-	b.wants("Signed in as ann")
+	b.wants("Vaults", "ann")
 	if leaks := h.gitea.Leaks(); len(leaks) > 0 {
 		t.Errorf("tokens were sent where they must not go: %q", leaks)
 	}

@@ -94,11 +94,11 @@ func TestPagesLookGood(t *testing.T) {
 	b.signIn(name, "wrong")
 	b.looksGood("sign-in-wrong")
 	b.signIn(name, password)
-	other := newBrowser(t, in.url) // so that the home page has more than one session
+	other := newBrowser(t, in.url) // so that the account page has more than one session
 	other.open("/")
 	other.signIn(name, password)
-	b.open("/")
-	b.looksGood("home")
+	b.open("/account")
+	b.looksGood("account")
 	b.open("/device")
 	b.looksGood("device")
 	b.fill("Code", "ABCDE-FGH23")
@@ -131,7 +131,9 @@ func TestPagesOfABoundInstanceLookGood(t *testing.T) {
 	b.open("/")
 	b.looksGood("forge-sign-in")
 	b.signInThere("ann")
-	b.looksGood("forge-home")
+	b.looksGood("forge-vaults")
+	b.open("/account")
+	b.looksGood("forge-account")
 	b.open("/login/callback?error=access_denied&state=x")
 	b.looksGood("forge-not-signed-in")
 }

@@ -45,13 +45,14 @@ func TestSomebodyEndsSessions(t *testing.T) {
 	for _, b := range []*browser{there, here} {
 		b.open("/")
 		b.signIn("ann", password)
+		b.press("Account")
 		b.wants("Signed in as ann", "This browser")
 	}
 	if n := strings.Count(here.text(), "Address\n127.0.0.1"); n != 2 {
 		t.Errorf("there are %d sessions, want 2:\n%s", n, here.text())
 	}
 	here.press(here.names(button, "End the session that began")[0])
-	here.wants("Signed in as ann")
+	here.wants("Signed in as ann", "The session has ended.")
 	if more := here.names(button, "End the session that began"); len(more) > 0 {
 		t.Errorf("there are still other sessions: %q", more)
 	}
@@ -78,5 +79,5 @@ func TestAnAddressWithoutAPageLeadsHome(t *testing.T) {
 	b.wants("Not Found", "There is nothing at this address")
 	b.press("Home")
 	b.signIn("ann", password)
-	b.wants("Signed in as ann")
+	b.wants("Vaults", "ann")
 }

@@ -86,6 +86,7 @@ type face struct {
 	pages    *web.Pages
 	origin   string // of the public URL
 	origins  *http.CrossOriginProtection
+	there    map[string]bool // pages that have a route
 }
 
 func newFace(cfg Config, g gate, operator bool) *face {
@@ -127,6 +128,7 @@ var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 // finding the route.
 func (f *face) router(routes []route) *gin.Engine {
 	releaseMode()
+	f.leadsTo(routes)
 	g := gin.New()
 	_ = g.SetTrustedProxies(nil)
 	g.ForwardedByClientIP = false
