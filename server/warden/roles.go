@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +24,10 @@ const (
 
 // found is what the code host said of a caller and a repository.
 type found struct {
-	role access.Role
-	repo forge.Repository // with the names of today; zero when the caller has no role
-	gone bool             // there is no such repository any more
+	role  access.Role
+	repo  forge.Repository // with the names of today; zero when the caller has no role
+	gone  bool             // there is no such repository any more
+	asked time.Time
 }
 
 // roleCache remembers what the code host said, for a short time. An error is
@@ -126,7 +128,7 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 	select {
 	case got := <-flight:
 		if got.Err != nil {
-			return found{}, w.errForge(who, got.Err)
+			return found{}, w.errForge(who, overdue(got.Err))
 		}
 		return got.Val.(found), nil
 	case <-ctx.Done():
@@ -135,12 +137,13 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 }
 
 func (w *Warden) askRole(ctx context.Context, who Caller, vault store.Vault) (found, error) {
+	asked := w.now()
 	there, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Reachable, error) {
 		return w.forge.Role(ctx, as, repositoryOf(vault))
 	})
 	switch {
 	case errors.Is(err, forge.ErrGone):
-		return found{gone: true}, nil
+		return found{gone: true, asked: asked}, nil
 	case errors.Is(err, forge.ErrNotFound):
 		return found{}, nil
 	case err != nil:
@@ -149,7 +152,7 @@ func (w *Warden) askRole(ctx context.Context, who Caller, vault store.Vault) (fo
 		return found{}, nil
 	}
 	role, err := access.ParseRole(string(there.Role))
-	return found{role: role, repo: there.Repository}, err
+	return found{role: role, repo: there.Repository, asked: asked}, err
 }
 
 // repositoryOf is a vault's repository as it was last seen.
@@ -158,4 +161,11 @@ func repositoryOf(v store.Vault) forge.Repository {
 		ID: v.RepoID, Owner: v.Owner, Name: v.Name,
 		OwnerKind: forge.OwnerKind(v.OwnerKind), OwnerID: v.OwnerID, AvatarURL: v.AvatarURL, Public: !v.Private,
 	}
+}
+
+// organizationWith is the organization that a vault's repository is in. Where
+// groups hold groups, written with colons, it is the one on top.
+func organizationWith(v store.Vault) forge.Organization {
+	top, _, _ := strings.Cut(v.Owner, ":")
+	return forge.Organization{ID: v.OwnerID, Login: top}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,6 +34,7 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 // have a vault at least. Where nobody can list them for the caller, the service
 // credential is asked about every vault there is.
 func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, error) {
+	asked := w.now()
 	all, err := ask(ctx, w, who, w.forge.Repositories)
 	if errors.Is(err, errNoGrant) {
 		return w.reachableOf(ctx, who, func(store.Vault) bool { return true })
@@ -43,7 +45,7 @@ func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, 
 	listed := make(map[string]bool, len(all))
 	for _, there := range all {
 		listed[there.Repository.ID] = true
-		if err := w.followListed(ctx, there); err != nil {
+		if err := w.followListed(ctx, there, asked); err != nil {
 			return nil, err
 		}
 	}
@@ -57,10 +59,10 @@ func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, 
 }
 
 // followListed writes down what a list of repositories shows to have changed.
-func (w *Warden) followListed(ctx context.Context, there forge.Reachable) error {
+func (w *Warden) followListed(ctx context.Context, there forge.Reachable, asked time.Time) error {
 	v, err := w.vaultBy(ctx, func(r store.Reader) (store.ID, error) { return r.VaultIDByRepo(there.Repository.ID) })
 	if err == nil && !v.ID.IsZero() {
-		w.follow(ctx, v, found{repo: there.Repository})
+		w.follow(ctx, v, found{repo: there.Repository, asked: asked})
 	}
 	return err
 }
@@ -266,7 +268,7 @@ func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey []
 		}
 	}
 	if vault.OwnerKind == store.OwnerOrg {
-		if _, err := w.orgAt(tx, j, forge.Organization{ID: vault.OwnerID, Login: vault.Owner}); err != nil {
+		if _, err := w.orgAt(tx, j, organizationWith(vault)); err != nil {
 			return err
 		}
 	}
