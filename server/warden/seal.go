@@ -297,6 +297,12 @@ func (w *Warden) Seal(ctx context.Context, who Caller) error {
 	if err := admit(who, access.SystemSeal); err != nil {
 		return w.settle(ctx, who, access.SystemSeal, store.Vault{}, err)
 	}
+	j := journal{w: w, who: who, now: w.now()}
+	j.note("system_sealed", nil)
+	if err := w.write(ctx, j.notes); err != nil {
+		// A store that cannot be written to must not keep the keys in memory.
+		w.log.Error("the sealing could not be recorded", "error", err)
+	}
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
 	w.dropKeys()
