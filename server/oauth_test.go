@@ -151,7 +151,7 @@ func TestPeopleSignInAtTheCodeHost(t *testing.T) {
 			t.Errorf("no %s: %s", part, me)
 		}
 	}
-	if s := b.Open("/"); !strings.Contains(s.Text, "Signed in as ann") || !strings.Contains(s.Text, "Your account at Gitea") {
+	if s := b.Open("/account"); !strings.Contains(s.Text, "Signed in as ann") || !strings.Contains(s.Text, "Your account at Gitea") {
 		t.Errorf("%s", s.Text)
 	}
 	if log := b.Open("/v1/activity").Text; !strings.Contains(log, `"action":"user_login"`) || !strings.Contains(log, `"method":"oauth"`) {

@@ -69,7 +69,7 @@ func TestPeopleSignInWithTheirPassword(t *testing.T) {
 			t.Errorf("the cookie lacks %q: %s", part, cookie)
 		}
 	}
-	s = b.Open("/")
+	s = b.Open("/account")
 	for _, part := range []string{"Signed in as ann", "This browser", "coffer login", "127.0.0.1"} {
 		if s.Status != 200 || !strings.Contains(s.Text, part) {
 			t.Errorf("no %q: %d %s", part, s.Status, s.Text)
@@ -349,13 +349,13 @@ func TestSessionsOfBrowsersEnd(t *testing.T) {
 	one, two := in.Browser(), in.Browser()
 	one.SignIn("ann")
 	two.SignIn("ann")
-	page := two.Open("/").Text
+	page := two.Open("/account").Text
 	action := regexp.MustCompile(`action="(/sessions/[^"]+/end)"`).FindStringSubmatch(page)
 	if action == nil || strings.Count(page, "/end\"") != 1 {
 		t.Fatalf("no other session to end: %s", page)
 	}
-	expect(t, two.Submit(action[1]), 303, "/")
-	expect(t, two.Submit(action[1]), 303, "/") // twice does no harm
+	expect(t, two.Submit(action[1]), 303, "/account")
+	expect(t, two.Submit(action[1]), 303, "/account") // twice does no harm
 	s := one.Open("/")
 	expect(t, s, 303, "/login?return=%2F")
 	if one.Cookie(sessionCookie, "/") != "" {
@@ -378,7 +378,7 @@ func TestSessionsOfBrowsersEnd(t *testing.T) {
 	}
 	for _, path := range []string{"/sessions/1/end", "/sessions/0193a1b2-0000-7000-8000-000000000001/end"} {
 		two.SignIn("ann")
-		if s := two.Submit(path); s.Status != 404 && s.Location() != "/" {
+		if s := two.Submit(path); s.Status != 404 && s.Location() != "/account" {
 			t.Errorf("%s: %d", path, s.Status)
 		}
 	}
@@ -445,7 +445,7 @@ func TestTheTokenOfASessionIsNowhere(t *testing.T) {
 	b := in.Browser()
 	b.SignIn("ann")
 	token := b.Cookie(sessionCookie, "/")
-	pages := b.Open("/").Text + b.Open("/v1/auth/sessions").Text
+	pages := b.Open("/").Text + b.Open("/account").Text + b.Open("/v1/auth/sessions").Text
 	in.Stop()
 	data, err := os.ReadFile(filepath.Join(in.Data, server.DataFile))
 	if err != nil {
@@ -467,7 +467,7 @@ func TestMarkupInANameIsShownAsText(t *testing.T) {
 	const evil = `<script>alert(1)</script>`
 	s := b.Send("POST", "/login", servertest.Form("username", "ann", "password", servertest.Password), "User-Agent", evil)
 	expect(t, s, 303, "/")
-	if s := b.Open("/"); strings.Contains(s.Text, evil) || !strings.Contains(s.Text, "&lt;script&gt;") {
+	if s := b.Open("/account"); strings.Contains(s.Text, evil) || !strings.Contains(s.Text, "&lt;script&gt;") {
 		t.Errorf("%s", s.Text)
 	}
 	if s := b.Submit("/login", "username", evil, "password", "x"); strings.Contains(s.Text, evil) {

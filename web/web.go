@@ -5,8 +5,19 @@
 // sends what comes out. Its one invariant: whatever a struct holds is escaped
 // for the place where it lands, because nothing here is ever marked as safe.
 //
-// Pages need no script and nothing from elsewhere. A page is a template of its
-// own in templates/ that defines "main", inside the frame of layout.html.
+// Pages need nothing from elsewhere and work without scripts. To add one:
+//
+//   - a struct that embeds [Frame] and has a Title, beside others of its noun;
+//     its method file names the template;
+//   - templates/NOUN.html, which defines "main". It stands inside layout.html and
+//     can use what parts.html defines: "wrong", "invalid", "time", "pager" and
+//     "search". Functions: asset, path (every address of ours), day, moment, ago,
+//     since, iso, count;
+//   - a sample in the tests, which look at every page there is.
+//
+// A page that a script makes more comfortable has a method Script that names a
+// module in static/. Modules import each other as "./name.js"; the addresses are
+// put in when they are read. coffer.js holds what they share.
 package web
 
 import (
@@ -18,6 +29,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,11 +45,7 @@ const StaticPath = "/static/"
 type Page interface {
 	file() string // of its template
 	Title() string
-}
-
-// Frame is what stands around every page.
-type Frame struct {
-	User string // who is signed in, or ""
+	Script() string // module that makes the page more comfortable, or ""
 }
 
 // SignIn asks who somebody is.
@@ -46,22 +55,6 @@ type SignIn struct {
 	Return   string // where to go afterwards, or ""
 	Username string // what was typed in before
 	Problem  string // why it did not work, or ""
-}
-
-// Home is the first page of somebody who is signed in.
-type Home struct {
-	Frame
-	Forge    string // name of the code host, or "" for the built-in one
-	Server   string // address for the command line
-	Sessions []Session
-}
-
-// Session is one sign-in of whom a [Home] is for.
-type Session struct {
-	ID                 string
-	Where, With        string // address and program, "" when not known
-	Created, Used, End time.Time
-	Current            bool
 }
 
 // Device asks for the code that a program shows.
@@ -107,7 +100,6 @@ type Explanation struct {
 }
 
 func (SignIn) file() string      { return "signin.html" }
-func (Home) file() string        { return "home.html" }
 func (Device) file() string      { return "device.html" }
 func (Confirm) file() string     { return "confirm.html" }
 func (Message) file() string     { return "message.html" }
@@ -115,9 +107,6 @@ func (Explanation) file() string { return "errors.html" }
 
 // Title is the page's title.
 func (SignIn) Title() string { return "Sign in" }
-
-// Title is the page's title.
-func (Home) Title() string { return "Home" }
 
 // Title is the page's title.
 func (Device) Title() string { return "Sign a program in" }
@@ -155,19 +144,29 @@ func New(base string) *Pages {
 	}
 	p.readAssets()
 	layout := template.Must(template.New("layout.html").
-		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "moment": moment, "ago": ago}).
+		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count}).
 		Option("missingkey=error").
-		ParseFS(files, "templates/layout.html"))
-	for _, page := range []Page{SignIn{}, Home{}, Device{}, Confirm{}, Message{}, Explanation{}} {
-		own := template.Must(layout.Clone())
-		p.templates[page.file()] = template.Must(own.ParseFS(files, "templates/"+page.file()))
+		ParseFS(files, around...))
+	all, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		panic("web: internal error: " + err.Error())
+	}
+	for _, name := range all {
+		if !slices.Contains(around, name) {
+			own := template.Must(layout.Clone())
+			p.templates[path.Base(name)] = template.Must(own.ParseFS(files, name))
+		}
 	}
 	return p
 }
 
+// around are the templates that stand around every page's own.
+var around = []string{"templates/layout.html", "templates/parts.html"}
+
 // types are the content types of assets.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
 }
 
@@ -177,16 +176,40 @@ func (p *Pages) readAssets() {
 		panic("web: internal error: " + err.Error())
 	}
 	for _, f := range all {
-		content, err := fs.ReadFile(files, "static/"+f.Name())
-		ext := path.Ext(f.Name())
-		if err != nil || types[ext] == "" {
-			panic(fmt.Sprintf("web: internal error: static/%s: no type for %q, or %v", f.Name(), ext, err))
-		}
-		sum := sha256.Sum256(content)
-		hashed := strings.TrimSuffix(f.Name(), ext) + "." + hex.EncodeToString(sum[:8]) + ext
-		p.assets[hashed] = Asset{types[ext], content}
-		p.addresses[f.Name()] = p.Path(StaticPath + hashed)
+		p.readAsset(f.Name())
 	}
+}
+
+// importing is how a module names another one.
+var importing = regexp.MustCompile(`(from|import) "\./([a-z]+\.js)"`)
+
+// readAsset reads an asset, after those that it imports, and returns the last part
+// of its address. That comes from the content, so modules cannot import in a
+// circle.
+func (p *Pages) readAsset(name string) string {
+	if at, known := p.addresses[name]; known {
+		if at == "" {
+			panic("web: internal error: static/" + name + " imports itself")
+		}
+		return path.Base(at)
+	}
+	p.addresses[name] = ""
+	content, err := fs.ReadFile(files, "static/"+name)
+	ext := path.Ext(name)
+	if err != nil || types[ext] == "" {
+		panic(fmt.Sprintf("web: internal error: static/%s: no type for %q, or %v", name, ext, err))
+	}
+	if ext == ".js" {
+		content = importing.ReplaceAllFunc(content, func(found []byte) []byte {
+			m := importing.FindSubmatch(found)
+			return fmt.Appendf(nil, `%s "./%s"`, m[1], p.readAsset(string(m[2])))
+		})
+	}
+	sum := sha256.Sum256(content)
+	hashed := strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:8]) + ext
+	p.assets[hashed] = Asset{types[ext], content}
+	p.addresses[name] = p.Path(StaticPath + hashed)
+	return hashed
 }
 
 // Path is the path of a page as a browser has to ask for it.
@@ -214,22 +237,4 @@ func (p *Pages) Render(to io.Writer, page Page) error {
 		return fmt.Errorf("render %s: %w", page.file(), err)
 	}
 	return nil
-}
-
-// day is an instant as people read it.
-func day(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
-
-// moment is an instant of today as people compare it with a clock.
-func moment(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
-
-// ago is how long before now something was.
-func ago(now, then time.Time) string {
-	switch minutes := int(now.Sub(then).Minutes()); {
-	case minutes < 1:
-		return "less than a minute ago"
-	case minutes == 1:
-		return "a minute ago"
-	default:
-		return fmt.Sprintf("%d minutes ago", minutes)
-	}
 }

@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"io/fs"
+	"maps"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,14 +17,26 @@ var someDay = time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 const installPage = "https://github.example/apps/coffer/installations/new"
 
 // samples are one page of each kind, and of each shape it can take.
-var samples = map[string]Page{
-	"password": SignIn{Return: "/device?user_code=A", Username: "ann", Problem: "No."},
-	"forge":    SignIn{Forge: "GitHub", Return: "/device?user_code=A&b=c"},
-	"empty":    SignIn{},
-	"home": Home{Frame: Frame{User: "ann"}, Server: "https://vault.example", Sessions: []Session{
-		{ID: "1", Where: "203.0.113.7", With: "Mozilla/5.0", Created: someDay, Used: someDay, End: someDay, Current: true},
-		{ID: "2", Created: someDay, End: someDay},
-	}},
+var samples = joined(entrySamples, accountSamples)
+
+// evils are pages with markup in whatever somebody else can name.
+var evils = joined(entryEvils, accountEvils)
+
+const evil = `"><script>alert(1)</script><a href='javascript:x'>`
+
+// joined puts the pages of each noun together.
+func joined(all ...map[string]Page) map[string]Page {
+	pages := make(map[string]Page)
+	for _, some := range all {
+		maps.Copy(pages, some)
+	}
+	return pages
+}
+
+var entrySamples = map[string]Page{
+	"password":  SignIn{Return: "/device?user_code=A", Username: "ann", Problem: "No."},
+	"forge":     SignIn{Forge: "GitHub", Return: "/device?user_code=A&b=c"},
+	"empty":     SignIn{},
 	"device":    Device{Frame: Frame{User: "ann"}, Code: "BCDFG-HJK23", Problem: "No."},
 	"no device": Device{Frame: Frame{User: "ann"}},
 	"confirm": Confirm{Frame: Frame{User: "ann"}, Code: "BCDFG-HJK23", Repository: "acme/api", Where: "203.0.113.7", With: "tool/1",
@@ -46,6 +60,10 @@ func TestEveryPageStandsOnItsOwn(t *testing.T) {
 	for name, page := range samples {
 		text := rendered(t, "", page)
 		seen[page.file()] = true
+		if found := ownScript.FindAllString(text, -1); len(found) > 1 || (len(found) == 1) != (page.Script() != "") {
+			t.Errorf("%s has the modules %q, and should have %q", name, found, page.Script())
+		}
+		text = ownScript.ReplaceAllString(text, "")
 		for _, part := range []string{"<!DOCTYPE html>\n<html lang=\"en\">", "<title>" + page.Title() + " · coffer</title>", `<main id="main">`, "</html>\n"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s lacks %s: %s", name, part, text)
@@ -67,8 +85,8 @@ func TestEveryPageStandsOnItsOwn(t *testing.T) {
 		}
 	}
 	all, _ := fs.Glob(files, "templates/*.html")
-	if len(seen)+1 != len(all) {
-		t.Errorf("%d templates beside the layout, samples of %d", len(all)-1, len(seen))
+	if len(seen)+len(around) != len(all) {
+		t.Errorf("%d templates of pages, samples of %d", len(all)-len(around), len(seen))
 	}
 }
 
@@ -77,32 +95,32 @@ func TestEveryPageStandsOnItsOwn(t *testing.T) {
 func TestEveryFieldHasItsLabel(t *testing.T) {
 	for name, page := range samples {
 		text := rendered(t, "", page)
-		for _, input := range regexp.MustCompile(`<input [^>]*>`).FindAllString(text, -1) {
+		for _, input := range regexp.MustCompile(`<(?:input|select|textarea) [^>]*>`).FindAllString(text, -1) {
 			if strings.Contains(input, `type="hidden"`) {
 				continue
 			}
-			id := regexp.MustCompile(` ?id="([a-z]+)"`).FindStringSubmatch(input)
-			if id == nil || !strings.Contains(text, `<label for="`+id[1]+`">`) {
+			id := regexp.MustCompile(` id="([^"]+)"`).FindStringSubmatch(input)
+			if id == nil || !strings.Contains(text, `<label for="`+id[1]+`"`) {
 				t.Errorf("%s: no label for %s", name, input)
 			}
 		}
 	}
 }
 
+var entryEvils = map[string]Page{
+	"name typed in": SignIn{Username: evil, Problem: evil, Return: evil},
+	"way back":      SignIn{Forge: evil, Return: `/x" onclick="y`},
+	"code":          Device{Code: evil, Problem: evil},
+	"program":       Confirm{Code: evil, Repository: evil, Where: evil, With: evil, Confirm: evil, Install: evil},
+	"explanation":   Explanation{Heading: evil, Slug: evil, Means: evil, Do: []string{evil}},
+	"message": Message{Heading: evil, Text: evil, Next: []Link{{evil, evil}}, Trace: evil, Frame: Frame{
+		User: evil, Notice: evil, Places: []Place{{evil, evil, evil}}, Inside: &Inside{Name: evil, At: evil, Places: []Place{{evil, evil, evil}}},
+	}},
+}
+
 func TestWhatPagesShowIsEscaped(t *testing.T) {
-	const evil = `"><script>alert(1)</script><a href='javascript:x'>`
-	for name, page := range map[string]Page{
-		"name typed in":   SignIn{Username: evil, Problem: evil, Return: evil},
-		"way back":        SignIn{Forge: evil, Return: `/x" onclick="y`},
-		"name":            Home{Frame: Frame{User: evil}, Forge: evil, Server: evil},
-		"session":         Home{Sessions: []Session{{ID: evil, Where: evil, With: evil}}},
-		"current session": Home{Sessions: []Session{{ID: evil, Where: evil, With: evil, Current: true}}},
-		"code":            Device{Code: evil, Problem: evil},
-		"program":         Confirm{Code: evil, Repository: evil, Where: evil, With: evil, Confirm: evil, Install: evil},
-		"message":         Message{Heading: evil, Text: evil, Next: []Link{{evil, evil}}, Trace: evil},
-		"explanation":     Explanation{Heading: evil, Slug: evil, Means: evil, Do: []string{evil}},
-	} {
-		text := rendered(t, "", page)
+	for name, page := range evils {
+		text := ownScript.ReplaceAllString(rendered(t, "", page), "")
 		for _, part := range []string{"<script", `onclick="`, "<a href='"} {
 			if strings.Contains(text, part) {
 				t.Errorf("%s: %s gets through: %s", name, part, text)
@@ -110,6 +128,10 @@ func TestWhatPagesShowIsEscaped(t *testing.T) {
 		}
 	}
 }
+
+// ownScript is how a page names its module: the one way in which anything of it
+// may run.
+var ownScript = regexp.MustCompile(`<script type="module" src="(?:/base)?/static/[a-z]+\.[0-9a-f]{16}\.js"></script>`)
 
 func TestTheWayBackStaysOneParameter(t *testing.T) {
 	text := rendered(t, "/base", samples["forge"])
@@ -136,19 +158,50 @@ func TestAddressesBeginWithTheBase(t *testing.T) {
 
 func TestAssetsAreNamedByTheirContent(t *testing.T) {
 	p := New("/base")
+	total := 0
 	for name, address := range p.addresses {
 		hashed, ok := strings.CutPrefix(address, "/base/static/")
 		a, found := p.Asset(hashed)
 		want, _ := fs.ReadFile(files, "static/"+name)
-		if !ok || !found || !bytes.Equal(a.Content, want) || a.Type == "" || !regexp.MustCompile(`\.[0-9a-f]{16}\.`).MatchString(hashed) {
+		if !ok || !found || !bytes.Equal(hashedImport.ReplaceAll(a.Content, []byte(`$1 "./$2.js"`)), want) || a.Type == "" || !regexp.MustCompile(`\.[0-9a-f]{16}\.`).MatchString(hashed) {
 			t.Errorf("%s is at %s: %v", name, address, found)
 		}
 		if _, found := p.Asset(name); found {
 			t.Errorf("%s is there under its own name, which would be kept for ever", name)
 		}
+		total += len(a.Content)
 	}
-	if len(p.addresses) < 2 {
-		t.Errorf("assets %v", p.addresses)
+	if len(p.addresses) < 3 || total > 150_000 {
+		t.Errorf("assets %v of %d bytes", p.addresses, total)
+	}
+}
+
+var hashedImport = regexp.MustCompile(`(from|import) "\./([a-z]+)\.[0-9a-f]{16}\.js"`)
+
+// TestModulesFindEachOther: what one imports is where the server has it.
+func TestModulesFindEachOther(t *testing.T) {
+	p := New("")
+	imports := regexp.MustCompile(`(?m)^(?:import|export) .*"([^"]*)";`)
+	for name := range p.addresses {
+		for _, m := range imports.FindAllSubmatch(p.assets[path.Base(p.addresses[name])].Content, -1) {
+			if _, found := p.Asset(strings.TrimPrefix(string(m[1]), "./")); !found {
+				t.Errorf("%s imports %s, which is not there", name, m[1])
+			}
+		}
+	}
+}
+
+// TestModulesAskNobodyElse: nothing of them leaves this server or makes markup of
+// a text.
+func TestModulesAskNobodyElse(t *testing.T) {
+	all, _ := fs.Glob(files, "static/*.js")
+	for _, name := range all {
+		text, _ := fs.ReadFile(files, name)
+		for _, part := range []string{"http:", "https:", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage", "sessionStorage", "indexedDB"} {
+			if bytes.Contains(text, []byte(part)) {
+				t.Errorf("%s has %s", name, part)
+			}
+		}
 	}
 }
 
@@ -166,17 +219,6 @@ func TestTheStylesheetStandsAlone(t *testing.T) {
 	for _, part := range []string{":focus-visible", "prefers-color-scheme: dark", "forced-colors", "prefers-reduced-motion"} {
 		if !bytes.Contains(css, []byte(part)) {
 			t.Errorf("it lacks %s", part)
-		}
-	}
-}
-
-func TestPeopleReadHowLongAgoItWas(t *testing.T) {
-	for since, want := range map[time.Duration]string{
-		-time.Minute: "less than a minute ago", 59 * time.Second: "less than a minute ago", time.Minute: "a minute ago",
-		2*time.Minute - 1: "a minute ago", 14*time.Minute + 59*time.Second: "14 minutes ago",
-	} {
-		if got := ago(someDay.Add(since), someDay); got != want {
-			t.Errorf("%s: %s", since, got)
 		}
 	}
 }

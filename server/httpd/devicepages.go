@@ -90,7 +90,7 @@ func (x *exchange) confirmation(v *api.VerifiedDevice) web.Confirm {
 // decided is what people read after their decision.
 var decided = map[string]web.Message{
 	api.DeviceApproved: {Heading: "The program is signed in",
-		Text: "Go back to it, it goes on by itself. Its session is listed on your home page, where you can end it at any time."},
+		Text: "Go back to it, it goes on by itself. Its session is listed with your account, where you can end it at any time."},
 	api.DeviceDenied: {Heading: "The program was refused",
 		Text: "It was not signed in, and never will be with this code. If you have not started it, you did the right thing."},
 }

@@ -31,6 +31,7 @@ type exchange struct {
 	who   warden.Caller
 	spent spending
 	body  *bytes.Buffer
+	vault *api.Vault // that a page is about, or nil
 }
 
 // Header values that every answer shares.

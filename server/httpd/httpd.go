@@ -85,6 +85,7 @@ type face struct {
 	describe func() description
 	pages    *web.Pages
 	origins  *http.CrossOriginProtection
+	there    map[string]bool // pages that have a route
 }
 
 func newFace(cfg Config, g gate, operator bool) *face {
@@ -125,6 +126,7 @@ var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 // finding the route.
 func (f *face) router(routes []route) *gin.Engine {
 	releaseMode()
+	f.leadsTo(routes)
 	g := gin.New()
 	_ = g.SetTrustedProxies(nil)
 	g.ForwardedByClientIP = false

@@ -5,30 +5,61 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"coffer/server/api"
 	"coffer/web"
 )
 
+// How a page is made. Its route stands in a table of its noun that pages joins, and
+// its place in the navigation in the tables of places.go, where a page appears as
+// soon as its route exists. Its run is one of these (forms.go):
+//
+//	signedIn(func(x *exchange) (web.Page, error)) operation                      // GET, signed in
+//	inVault(func(x *exchange, v *api.Vault) (web.Page, error)) operation       // GET below vaultPath
+//	act(func(x *exchange, form url.Values) error) operation                    // POST, from our own pages
+//	actInVault(func(x *exchange, v *api.Vault, form url.Values) error) operation
+//
+// and it has these to help:
+//
+//	x.frame() web.Frame                        // embed it in the page; knows place, vault and notice
+//	asked[Req](x) (*Req, error)                // the request of the API that path and query make
+//	x.check(req) error                         // its rules, once a form filled the rest
+//	x.again(err, form, keep, page) error       // the page of the form again, with what was wrong
+//	x.done(page, notice)                       // 303 to a page that says what was done, once
+//	x.leadTo(page)                             // 303
+//	x.pager(limit, offset, shown, total)       // links through a list, by ?offset=
+//	pathOf(owner, repo) string                 // of a vault's first page
+//
+// Errors are returned as they are: screen makes pages of them, and leads who is not
+// signed in any more to the sign-in and back. Rights are never decided here.
+
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return append(devicePages(), []route{
+	return slices.Concat(signInPages(), accountPages(), devicePages())
+}
+
+func signInPages() []route {
+	return []route{
 		{method: get, path: web.StaticPath + ":name", bucket: exempt, run: asset},
 		{method: get, path: signInPath, bucket: inGeneral, run: screen(signInPage)},
 		{method: post, path: signInPath, bucket: inLogin, run: screen(signIn)},
 		{method: get, path: forgePath, bucket: inGeneral, run: screen(departForForge)},
 		{method: get, path: callbackPath, bucket: inLogin, run: screen(returnFromForge)},
 		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
-		{method: post, path: "/sessions/:id/end", bucket: inGeneral, run: screen(endSession)},
-	}...)
+	}
 }
 
 // pagePolicy lets a page have our own stylesheet, icon and forms, and nothing
 // else. A form whose answer leads to another server is none of ours: Chromium
 // holds form-action against redirects, too.
 const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// scriptPolicy is pagePolicy for pages that have a module of ours, which may ask
+// our own API.
+const scriptPolicy = pagePolicy + "; script-src 'self'; connect-src 'self'"
 
 var sameOrigin = []string{"same-origin"}
 
@@ -57,6 +88,9 @@ func (x *exchange) show(status int, p web.Page) error {
 	}
 	h := x.w.Header()
 	h.Set("Content-Security-Policy", pagePolicy)
+	if p.Script() != "" {
+		h.Set("Content-Security-Policy", scriptPolicy)
+	}
 	h["Content-Type"] = htmlType
 	x.write(status, buf.Bytes())
 	return nil
@@ -72,7 +106,7 @@ func (x *exchange) failPage(err error) {
 		return
 	}
 	x.retryAfter(e)
-	m := web.Message{Heading: k.title, Text: e.Message, Next: []web.Link{{Text: "Home", Path: "/"}}, Trace: x.id}
+	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: []web.Link{{Text: "Home", Path: "/"}}, Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means
 	}
@@ -89,12 +123,16 @@ func (x *exchange) leadTo(page string) {
 }
 
 // here is the page that was asked for, to come back to; a form's answer cannot
-// be asked for again.
+// be asked for again, so there it is the page that the form is on.
 func (x *exchange) here() string {
-	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
+		return x.r.URL.RequestURI()
+	}
+	page, ours := strings.CutPrefix(x.r.Header.Get("Referer"), x.PublicURL)
+	if !ours {
 		return "/"
 	}
-	return x.r.URL.RequestURI()
+	return ownPage(page)
 }
 
 // maxReturn keeps a ticket with a way back in it small enough for a cookie.
@@ -148,7 +186,7 @@ func (x *exchange) wantsPage() bool {
 // root says what answers here: to a browser with its home page.
 func root(x *exchange) error {
 	if x.wantsPage() {
-		return screen(home)(x)
+		return signedIn(account)(x)
 	}
 	if err := x.limit(); err != nil {
 		return err

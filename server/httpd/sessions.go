@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	"coffer/server/api"
-	"coffer/web"
 )
 
 // known finds out who asks for a page.
@@ -14,56 +13,6 @@ func (x *exchange) known() error {
 		return err
 	}
 	return x.limit()
-}
-
-// home is the first page of somebody who is signed in.
-func home(x *exchange) error {
-	if err := x.known(); err != nil {
-		return err
-	}
-	all, err := x.Warden.Sessions(x.ctx, x.who, api.Empty{})
-	if err != nil {
-		return err
-	}
-	p := web.Home{Frame: x.frame(), Forge: forgeNames[x.gate.ForgeKind()], Server: x.PublicURL}
-	for _, s := range all.Sessions {
-		p.Sessions = append(p.Sessions, shownSession(s))
-	}
-	return x.show(http.StatusOK, p)
-}
-
-// frame is what stands around the page of who is asking.
-func (x *exchange) frame() web.Frame { return web.Frame{User: x.who.Username()} }
-
-func shownSession(s api.Session) web.Session {
-	shown := web.Session{ID: s.ID, Created: s.CreatedAt.Time, End: s.ExpiresAt.Time, Current: s.Current}
-	if s.IP != nil {
-		shown.Where = *s.IP
-	}
-	if s.UserAgent != nil {
-		shown.With = *s.UserAgent
-	}
-	if s.LastUsedAt != nil {
-		shown.Used = s.LastUsedAt.Time
-	}
-	return shown
-}
-
-// endSession ends another session of who is asking, from their home page.
-func endSession(x *exchange) error {
-	if err := x.known(); err != nil {
-		return err
-	}
-	id, ok := cleanID(x.c.Param("id"))
-	if !ok {
-		return errNoSuchAddress
-	}
-	err := x.Warden.EndSession(x.ctx, x.who, api.IDRef{ID: id})
-	if err != nil && api.CodeOf(err) != api.NotFound { // it may have ended meanwhile
-		return err
-	}
-	x.leadTo("/")
-	return nil
 }
 
 // signOut ends the session of the browser that asks.
@@ -95,7 +44,3 @@ func logout(x *exchange) error {
 	x.write(http.StatusNoContent, nil)
 	return nil
 }
-
-// forgeNames are what people call the code hosts that they sign in with. The
-// built-in one has no name of its own.
-var forgeNames = map[string]string{"github": "GitHub", "gitea": "Gitea", "gitlab": "GitLab"}

@@ -1,0 +1,33 @@
+package web
+
+import "time"
+
+// Account is about whoever is signed in.
+type Account struct {
+	Frame
+	Forge    string // name of the code host, or "" for the built-in one
+	Server   string // address for the command line
+	Plan     string
+	Usage    []Usage
+	Sessions []Session
+}
+
+// Usage is how much there is of something that a plan limits.
+type Usage struct {
+	Name  string
+	Used  int
+	Limit string // a number or "unlimited"
+}
+
+// Session is one sign-in of whom an [Account] is of.
+type Session struct {
+	ID                 string
+	Where, With        string // address and program, "" when not known
+	Created, Used, End time.Time
+	Current            bool
+}
+
+func (Account) file() string { return "account.html" }
+
+// Title is the page's title.
+func (Account) Title() string { return "Account" }

@@ -1,0 +1,55 @@
+package web
+
+// Frame is what stands around every page. Pages embed it.
+type Frame struct {
+	User   string  // who is signed in, or ""
+	Places []Place // where to go from here
+	Inside *Inside // the vault that the page is about, or nil
+	Notice string  // what was just done, or ""
+
+	// Operator says that the user runs this server, too.
+	Operator bool
+}
+
+// Script is none, unless a page has one.
+func (Frame) Script() string { return "" }
+
+// Place is a page that the navigation leads to.
+type Place struct {
+	Name, Path string
+	Current    string // "page" on that page, "true" below it, or ""
+}
+
+// Inside is the vault that a page is about.
+type Inside struct {
+	Name   string // owner/name
+	At     string // path of its first page, without a slash at the end
+	Places []Place
+}
+
+// Form is what was typed into a form, and what was wrong with it. The zero Form
+// is one that nobody has sent yet.
+type Form struct {
+	Values   map[string]string // by field: what is shown again, never a secret value
+	Problems map[string]string // by field
+	Problem  string            // with the form as a whole, or ""
+}
+
+// Field is one field of a form.
+type Field struct{ Name, Value, Problem string }
+
+// Field is the form's field of this name.
+func (f Form) Field(name string) Field { return Field{name, f.Values[name], f.Problems[name]} }
+
+// Pager leads through a list that has more than one page.
+type Pager struct {
+	From, To, Total int    // of what is shown
+	Previous, Next  string // paths, or ""
+}
+
+// Search is a field that a list is searched with.
+type Search struct {
+	At    string // path of the list
+	Label string
+	Query string // what is searched for, or ""
+}
