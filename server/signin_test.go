@@ -475,7 +475,7 @@ func TestMarkupInANameIsShownAsText(t *testing.T) {
 	}
 }
 
-func TestASealedServerSaysSo(t *testing.T) {
+func TestASealedServerLeadsToItsUnsealing(t *testing.T) {
 	in := servertest.New(t)
 	in.User("ann")
 	b := in.Browser()
@@ -483,11 +483,10 @@ func TestASealedServerSaysSo(t *testing.T) {
 	if err := in.Operator.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*servertest.Seen{b.Open("/"), b.Submit("/login", "username", "ann", "password", servertest.Password), b.Submit("/logout")} {
-		if s.Status != 503 || !strings.HasPrefix(s.Header.Get("Content-Type"), "text/html") || s.Header.Get("Retry-After") == "" {
-			t.Errorf("%d %v %s", s.Status, s.Header, s.Text)
-		}
-	}
+	expect(t, b.Open("/"), 303, "/unseal")
+	expect(t, b.Open("/device?user_code=A"), 303, "/unseal?return=%2Fdevice%3Fuser_code%3DA")
+	expect(t, b.Submit("/login", "username", "ann", "password", servertest.Password), 303, "/unseal")
+	expect(t, b.Submit("/logout"), 303, "/unseal")
 	if b.Cookie(sessionCookie, "/") == "" {
 		t.Error("a sealed server made the browser forget its session")
 	}

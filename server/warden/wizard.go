@@ -58,33 +58,27 @@ func (z *wizard) inUse(now time.Time) error {
 	return nil
 }
 
-// SetupTicket is what a browser shows from now on to go on with the setup.
-type SetupTicket struct {
-	Token   api.Secret
-	Expires time.Time
-}
-
 // ClaimSetup gives the setup of a fresh instance to the browser that knows its
-// claim token.
-func (w *Warden) ClaimSetup(_ context.Context, claim api.Secret) (*SetupTicket, error) {
+// claim token. The browser shows the ticket that it gets with each step.
+func (w *Warden) ClaimSetup(_ context.Context, claim api.Secret) (ticket api.Secret, err error) {
 	if err := w.checkClaim(claim); err != nil {
-		return nil, err
+		return ticket, err
 	}
 	token, err := crypto.NewToken(browserToken)
 	if err != nil {
-		return nil, err
+		return ticket, err
 	}
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
+	if w.start.initialized.Load() {
+		return ticket, errInitialized()
+	}
 	now := w.now()
-	switch {
-	case w.start.initialized.Load():
-		return nil, errInitialized()
-	case w.start.wizard.inUse(now) != nil:
-		return nil, w.start.wizard.inUse(now)
+	if err := w.start.wizard.inUse(now); err != nil {
+		return ticket, err
 	}
 	w.start.wizard = wizard{holder: crypto.HashToken(token), until: now.Add(wizardTime)}
-	return &SetupTicket{Token: api.NewSecret(token), Expires: w.start.wizard.until}, nil
+	return api.NewSecret(token), nil
 }
 
 // errNotClaimed answers a browser that is not, or no longer, setting up.
@@ -114,7 +108,7 @@ func (w *Warden) hold(ticket api.Secret) (*wizard, error) {
 type Setting struct {
 	Step        string
 	Expires     time.Time
-	KeyFile     string       // where the key file is, or "" when a passphrase was chosen
+	KeyFile     string       // where the key file is or would be, or "" when a passphrase was chosen
 	RecoveryKey api.Revealed // the first time only
 	Fingerprint string       // of the recovery key
 	Group       int          // of the recovery key's characters that is asked for
@@ -130,6 +124,7 @@ func (w *Warden) Setting(_ context.Context, ticket api.Secret) (*Setting, error)
 	defer w.sealing.Unlock()
 	s := &Setting{Step: StepMethod, Expires: z.until}
 	if z.draft == nil {
+		s.KeyFile = w.setupOf(api.Setup{}).KeyFile
 		return s, nil
 	}
 	s.Step, s.KeyFile, s.Fingerprint, s.Group = StepRecovery, z.draft.first.Path, z.draft.recovery.Fingerprint, z.group

@@ -45,7 +45,7 @@ func (f *fresh) begin() api.Secret {
 	f.t.Helper()
 	ticket, err := f.ClaimSetup(f.t.Context(), f.claim)
 	must(f.t, err)
-	return ticket.Token
+	return ticket
 }
 
 func (f *fresh) setting(ticket api.Secret) *warden.Setting {
