@@ -92,6 +92,11 @@ func (h *codeHost) Self(context.Context, string) (forge.User, error) {
 }
 func (h *codeHost) Revoke(context.Context, forge.Grant) error { return nil }
 
+// Repositories are none: whoever signs in there has no role on any.
+func (h *codeHost) Repositories(context.Context, forge.Asker) ([]forge.Reachable, error) {
+	return nil, nil
+}
+
 func (h *codeHost) option(c *server.Config) {
 	c.TestOnlyForge = func(forge.Directory) forge.Forge { return h }
 }

@@ -110,6 +110,13 @@ func (r Reader) Newest(e Environment) ([]Newest, error) {
 	return all, err
 }
 
+// Keys names an environment's active secrets to visit, in order, until that returns
+// an error; kv.Stop ends it without one. Values are not looked at.
+func (r Reader) Keys(e Environment, visit func(name string) error) error {
+	prefix := key(tagNewest, e.Vault, e.ID)
+	return r.kv.Scan(kv.Prefix(prefix), func(k, _ []byte) error { return visit(string(k[len(prefix):])) })
+}
+
 // NewestOf is the active secret of this name.
 func (r Reader) NewestOf(e Environment, name string) (Newest, error) {
 	b, err := r.kv.Get(newestKey(e, name))

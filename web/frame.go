@@ -52,4 +52,8 @@ type Search struct {
 	At    string // path of the list
 	Label string
 	Query string // what is searched for, or ""
+	Keep  []Kept // parameters that stay with the list
 }
+
+// Kept is a parameter of an address.
+type Kept struct{ Name, Value string }

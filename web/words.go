@@ -29,6 +29,8 @@ func ago(now, then time.Time) string {
 // since is about how long before now something was.
 func since(now, then time.Time) string {
 	switch passed := now.Sub(then); {
+	case passed < time.Minute:
+		return "just now"
 	case passed < time.Hour:
 		return ago(now, then)
 	case passed < 2*time.Hour:

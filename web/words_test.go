@@ -18,7 +18,7 @@ func TestPeopleReadHowLongAgoItWas(t *testing.T) {
 
 func TestPeopleReadAboutHowLongAgoItWas(t *testing.T) {
 	for passed, want := range map[time.Duration]string{
-		-time.Hour: "less than a minute ago", 59 * time.Minute: "59 minutes ago", time.Hour: "an hour ago", 2*time.Hour - 1: "an hour ago",
+		-time.Hour: "just now", time.Minute: "a minute ago", 59 * time.Minute: "59 minutes ago", time.Hour: "an hour ago", 2*time.Hour - 1: "an hour ago",
 		2 * time.Hour: "2 hours ago", 24*time.Hour - 1: "23 hours ago", 24 * time.Hour: "yesterday", 48 * time.Hour: "2 days ago",
 		59 * 24 * time.Hour: "59 days ago", 60 * 24 * time.Hour: "on 21 September 2026",
 	} {

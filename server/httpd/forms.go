@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"strings"
 	"time"
 
 	"coffer/server/api"
@@ -80,8 +79,9 @@ func actInVault(do func(*exchange, *api.Vault, url.Values) error) operation {
 	})
 }
 
-// asked makes a request of what the path and the query of a page say. What a form
-// says is for the handler to put in, and then to [exchange.check].
+// asked makes a request of what the path and the query say. For a page, that is all
+// of it, and held against its rules; what a form says is for its handler to put in,
+// and then to [exchange.check].
 func asked[Req request](x *exchange) (*Req, error) {
 	in := x.input()
 	in.hasBody = false
@@ -89,6 +89,9 @@ func asked[Req request](x *exchange) (*Req, error) {
 	wrong := api.Fields{Subgroups: x.Subgroups}
 	if err := newBinder(reflect.TypeFor[Req]()).fill(reflect.ValueOf(req).Elem(), in, &wrong); err != nil {
 		return nil, err
+	}
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
+		(*req).Check(&wrong)
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err
@@ -158,10 +161,12 @@ const noticeCookie = "coffer_notice"
 // Notices, with their texts below.
 const (
 	sessionEnded notice = "session-ended"
+	vaultCreated notice = "vault-created"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
+	vaultCreated: "The vault is there, with three environments to begin with.",
 }
 
 // notice is what was just done, to be shown now and never again.
@@ -193,5 +198,12 @@ func (x *exchange) withOffset(n int) string {
 	if n > 0 {
 		q.Set("offset", fmt.Sprint(n))
 	}
-	return strings.TrimSuffix(x.r.URL.EscapedPath()+"?"+q.Encode(), "?")
+	return withQuery(x.r.URL.EscapedPath(), q)
+}
+
+func withQuery(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
 }

@@ -38,7 +38,7 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return slices.Concat(signInPages(), accountPages(), devicePages(), setupPages(), unsealPages())
+	return slices.Concat(signInPages(), vaultPages(), accountPages(), devicePages(), setupPages(), unsealPages())
 }
 
 func signInPages() []route {
@@ -213,7 +213,7 @@ func (x *exchange) wantsPage() bool {
 // root says what answers here: to a browser with its home page.
 func root(x *exchange) error {
 	if x.wantsPage() {
-		return signedIn(account)(x)
+		return signedIn(vaults)(x)
 	}
 	if err := x.limit(); err != nil {
 		return err

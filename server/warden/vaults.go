@@ -1,7 +1,6 @@
 package warden
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,38 +18,15 @@ import (
 // ListVaults is a page of all vaults on whose repositories the caller has a
 // role, latest change first.
 func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults) (*api.List[api.Vault], error) {
-	if err := admit(who, access.VaultList); err != nil {
-		return nil, w.settle(ctx, who, access.VaultList, store.Vault{}, err)
-	}
-	reachable, err := w.reachable(ctx, who)
+	found, err := w.FindVaults(ctx, who, VaultSearch{Page: req.Page})
 	if err != nil {
 		return nil, err
 	}
-	var all []api.Vault
-	err = w.self(ctx, who, access.VaultList, func(r store.Reader) error {
-		all = all[:0]
-		books := w.books(r)
-		for _, there := range reachable {
-			v, err := w.listed(r, who, there)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			v.books = books
-			shown, err := v.record()
-			if err != nil {
-				return err
-			}
-			all = append(all, shown)
-		}
-		return nil
-	})
-	slices.SortFunc(all, func(a, b api.Vault) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt.Time), cmp.Compare(a.ID, b.ID))
-	})
-	return api.Cut(all, req.Page), err
+	l := &api.List[api.Vault]{Limit: found.Limit, Offset: found.Offset, Total: found.Total}
+	for _, v := range found.Items {
+		l.Items = append(l.Items, v.Vault)
+	}
+	return l, nil
 }
 
 // reachable lists the repositories on which the caller has a role, of those that
