@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -43,7 +44,8 @@ func takeEnvFile(x *exchange, form url.Values) error {
 	fields := []string{"repoFullName", "environment"}
 	if form.Get("do") != "store" || text != form.Get("text") {
 		return x.showPage(page(web.Form{Values: map[string]string{
-			"repoFullName": form.Get("repoFullName"), "environment": orElse(form.Get("environment"), "development"),
+			"repoFullName": cmp.Or(form.Get("repoFullName"), x.ownNamespace()),
+			"environment":  cmp.Or(form.Get("environment"), "development"),
 		}}))
 	}
 	push := api.PushSecrets{
@@ -58,11 +60,13 @@ func takeEnvFile(x *exchange, form url.Values) error {
 	return nil
 }
 
-func orElse(text, standard string) string {
-	if text == "" {
-		return standard
+// ownNamespace is how the repositories begin that the caller has without anybody
+// else, or "".
+func (x *exchange) ownNamespace() string {
+	if x.gate.ForgeKind() != localForge {
+		return ""
 	}
-	return text
+	return x.who.Username() + "/"
 }
 
 func shownEnvFile(f *warden.EnvFile) *web.EnvFile {

@@ -16,6 +16,8 @@ import (
 const (
 	setupPath   = "/setup"
 	setupCookie = "coffer_setup" // the ticket of the browser that sets the server up
+
+	localForge = "local" // the kind of the built-in code host
 )
 
 // setupPages are the first run: a form for each step, and one address that shows
@@ -185,7 +187,7 @@ func checkKey(x *exchange, ticket api.Secret, form url.Values) error {
 
 func finishSetup(x *exchange, ticket api.Secret, form url.Values) error {
 	var first *api.NewOperator
-	if x.gate.ForgeKind() == "local" {
+	if x.gate.ForgeKind() == localForge {
 		first = &api.NewOperator{Username: form.Get("username"), Password: api.NewSecret(form.Get("password"))}
 		if err := checkFirst(first, form); err != nil {
 			return x.goOn(err, ticket, form, "username")

@@ -9,7 +9,6 @@ const token = new URLSearchParams(location.hash.slice(1)).get("claim");
 if (claim && token) {
 	claim.value = token;
 	history.replaceState(null, "", location.pathname);
-	one("button", claim.form).focus();
 }
 
 for (const button of all("[data-copy]")) {
