@@ -483,10 +483,16 @@ func TestASealedServerLeadsToItsUnsealing(t *testing.T) {
 	if err := in.Operator.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, b.Open("/"), 303, "/unseal")
-	expect(t, b.Open("/device?user_code=A"), 303, "/unseal?return=%2Fdevice%3Fuser_code%3DA")
+	for page, want := range map[string]string{
+		"/": "/unseal", "/login": "/unseal?return=%2Flogin", "/login/forge": "/unseal?return=%2Flogin%2Fforge",
+		"/login/callback": "/unseal?return=%2Flogin%2Fcallback", "/device?user_code=A": "/unseal?return=%2Fdevice%3Fuser_code%3DA",
+	} {
+		expect(t, b.Open(page), 303, want)
+	}
 	expect(t, b.Submit("/login", "username", "ann", "password", servertest.Password), 303, "/unseal")
-	expect(t, b.Submit("/logout"), 303, "/unseal")
+	for _, form := range []string{"/device", "/device/approve", "/logout"} {
+		expect(t, b.Submit(form, "user_code", "BCDFG-HJK23", "confirm_token", "x"), 303, "/unseal")
+	}
 	if b.Cookie(sessionCookie, "/") == "" {
 		t.Error("a sealed server made the browser forget its session")
 	}
@@ -504,7 +510,7 @@ func TestFormsAreReadStrictly(t *testing.T) {
 			t.Errorf("%.40q: %d, want %d", body, s.Status, want)
 		}
 	}
-	if s := b.Send("POST", "/login", `{"username":"ann","password":"a password"}`); s.Status != 401 {
-		t.Errorf("JSON: %d", s.Status)
+	if s := b.Send("POST", "/login", `{"username":"ann","password":"a password"}`); s.Status != 401 || s.Header.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("JSON: %d %v", s.Status, s.Header)
 	}
 }
