@@ -115,9 +115,12 @@ var rows = [actionEnd]Row{
 	BillingManage:       {Name: "billing_manage", Kinds: People},
 
 	LocalUserAdd:   {Name: "local_user_add", Kinds: Operators},
+	LocalUserList:  {Name: "local_user_list", Kinds: Operators},
 	LocalOrgAdd:    {Name: "local_org_add", Kinds: Operators},
+	LocalOrgList:   {Name: "local_org_list", Kinds: Operators},
 	LocalMemberSet: {Name: "local_member_set", Kinds: Operators},
 	LocalRepoAdd:   {Name: "local_repo_add", Kinds: Operators},
+	LocalRepoList:  {Name: "local_repo_list", Kinds: Operators},
 	LocalRoleGrant: {Name: "local_role_grant", Kinds: Operators},
 	TokenIssue:     {Name: "token_issue", Kinds: Operator}, // in somebody else's name: on the server's own machine only
 	SignIn:         {Name: "sign_in", Kinds: Operator},     // likewise
