@@ -36,10 +36,16 @@ func (x *exchange) unsealForm(back, problem string) web.Unseal {
 	if p.Return == "/" {
 		p.Return = ""
 	}
-	for _, m := range st.Methods {
-		p.Methods = append(p.Methods, web.UnsealMethod{Kind: m.Kind, Fingerprint: m.Fingerprint, Since: m.CreatedAt.Time})
-	}
+	p.Methods = shownMethods(st.Methods)
 	return p
+}
+
+func shownMethods(all []api.UnsealMethod) []web.UnsealMethod {
+	shown := make([]web.UnsealMethod, 0, len(all))
+	for _, m := range all {
+		shown = append(shown, web.UnsealMethod{Kind: m.Kind, Fingerprint: m.Fingerprint, Since: m.CreatedAt.Time})
+	}
+	return shown
 }
 
 // unsealInBrowser tries a key that somebody typed, pasted or chose a file for. An
