@@ -20,7 +20,7 @@ import (
 // but Data and Listen means its default.
 type Config struct {
 	Listen         string         // HOST:PORT
-	PublicURL      string         // how clients reach the instance; default http://Listen
+	PublicURL      string         // how clients reach the instance; default http://Listen, or 127.0.0.1 for every address
 	Data           string         // the data directory, made when missing
 	TrustedProxies []netip.Prefix // whose forwarding headers count
 

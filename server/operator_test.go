@@ -108,7 +108,7 @@ func TestAnOperatorManagesTheBuiltInCodeHost(t *testing.T) {
 
 func TestAnOperatorLooksAfterTheServer(t *testing.T) {
 	f := office(t)
-	f.contains(f.Open("/operator"), 200, "local (built in)", "trash", "off", "recovery-key", "and able to write")
+	f.contains(f.Open("/operator"), 200, "local (built in)", "trash", "off", "the recovery key", "and able to write")
 	f.does("/operator/jobs/trash/run", "/operator", "The job was done")
 	f.contains(f.Submit("/operator/jobs/none/run"), 404, "There is no job")
 	f.contains(f.Submit("/operator/seal"), 422, "type seal into the field")

@@ -14,7 +14,6 @@ type Operator struct {
 	Limits          []Limit
 	Hindrance       string // why nothing can be written, or ""
 	Problem         string // why the form was refused, or ""
-	Now             time.Time
 }
 
 // Job is something that the server does by itself.

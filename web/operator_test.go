@@ -10,7 +10,7 @@ var operatorSamples = map[string]Page{
 	"server": Operator{Frame: Frame{User: "ann", Operator: true}, Tabs: operatorTabs, Version: "1.0", Server: "https://vault.example", Forge: "local (built in)", AuditKey: "abc",
 		Methods: []UnsealMethod{{"key-file", "abcd", someDay}, {"recovery-key", "efgh", someDay}},
 		Jobs:    []Job{{Name: "trash", Last: someDay, Next: someDay, Removed: 3, Error: "No."}, {Name: "audit", Running: true, Next: someDay}, {Name: "new", Next: someDay}},
-		Limits:  []Limit{{"general", "requests", "100 in 15m"}, {"bulk", "pushes and pulls", "off"}}, Now: someDay},
+		Limits:  []Limit{{"general", "requests", "100 in 15m"}, {"bulk", "pushes and pulls", "off"}}},
 	"server in need": Operator{Hindrance: "The storage is full.", Problem: "No."},
 	"users":          LocalUsers{Tabs: operatorTabs, Rows: []LocalUser{{"ann", true}, {"bob", false}}, Pager: Pager{From: 1, To: 2, Total: 3, Next: "/operator/users?offset=2"}},
 	"users wrong":    LocalUsers{Tabs: operatorTabs, Form: wrongForm},

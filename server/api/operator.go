@@ -56,19 +56,22 @@ type ListLocal struct{ Page }
 func (r ListLocal) Check(f *Fields) { r.Page.check(f, MaxPage) }
 
 // Grantee is somebody with a role: in an organization, or on a repository.
-type Grantee struct{ Username, Role string }
+type Grantee struct {
+	Username string `json:"username"`
+	Role     string `json:"role"`
+}
 
 // LocalOrgMembers is an organization of the built-in code host with who is in it.
 type LocalOrgMembers struct {
 	LocalOrg
-	Members []Grantee
+	Members []Grantee `json:"members"`
 }
 
 // LocalRepoGrants is a repository of the built-in code host with who was given a
 // role on it. Its owner has one besides.
 type LocalRepoGrants struct {
 	LocalRepo
-	Grants []Grantee
+	Grants []Grantee `json:"grants"`
 }
 
 // AddLocalOrg asks for an organization of the built-in forge.

@@ -65,7 +65,7 @@ func (x *exchange) serverPage(problem string) (web.Page, error) {
 	st := x.Warden.Status(x.ctx)
 	p := web.Operator{
 		Frame: x.frame(), Tabs: x.operatorTabs(), Version: x.Version, Server: x.PublicURL, AuditKey: st.AuditKey,
-		Forge: st.Forge.Kind + " (built in)", Methods: shownMethods(st.Methods), Limits: x.limits.shown(), Problem: problem, Now: x.Now(),
+		Forge: st.Forge.Kind + " (built in)", Methods: shownMethods(st.Methods), Limits: x.limits.shown(), Problem: problem,
 	}
 	if st.Forge.URL != "" {
 		p.Forge = st.Forge.Kind + " at " + st.Forge.URL
