@@ -156,3 +156,40 @@ func TestTheFirstRunWithScripts(t *testing.T) {
 		b.find(name, button)
 	}
 }
+
+// TestAnOperatorLooksAfterTheServer adds somebody to an organization, who may use
+// its repository then, and seals the server.
+func TestAnOperatorLooksAfterTheServer(t *testing.T) {
+	in := serve(t)
+	in.operator(password, "admin", "user", "add", "root", "--password-file", "-", "--operator")
+	b := newBrowser(t, in.url)
+	b.open("/operator")
+	b.signIn("root", password)
+	b.wants("Server", "unsealed, and able to write")
+	b.looksGood("operator")
+	b.press("Run trash now")
+	b.wants("Server", "The job was done")
+	b.press("Users")
+	b.fill("Username", "bob")
+	b.fill("Password", password)
+	b.press("Add")
+	b.wants("Users", "The user can sign in now", "bob")
+	b.looksGood("operator-users")
+	b.press("Repositories")
+	b.fill("Repository", "root/"+strings.Repeat("long-", 12))
+	b.press("Add")
+	b.wants("Repositories", "The repository is there")
+	b.looksGood("operator-repos")
+	b.open("/operator/orgs")
+	b.fill("Name", "acme")
+	b.press("Add")
+	b.fill("Organization", "acme")
+	b.fill("Username", "bob")
+	b.press("Set")
+	b.wants("Organizations of this server", "bob (member)")
+	b.looksGood("operator-orgs")
+	b.press("Server")
+	b.fill("Type seal to do it", "seal")
+	b.press("Seal the server")
+	b.wants("This vault is sealed")
+}
