@@ -22,7 +22,8 @@ key of the configuration file, in this order of rank.
 
 It unseals with --key-file, --passphrase-file or COFFER_UNSEAL_PASSPHRASE, else
 with the key file that init made. If that fails it starts sealed and waits for
-coffer unseal.
+coffer unseal, or for somebody to unseal it in a browser. Where nothing was set
+up yet it prints the address of the page to do so.
 
 --dev runs a server with throw-away data, unsealed, with a user, a repository
 and an API key to try things with.`,

@@ -91,11 +91,14 @@ func errNotClaimed() *api.Error {
 func (w *Warden) hold(ticket api.Secret) (*wizard, error) {
 	w.sealing.Lock()
 	z, hash := &w.start.wizard, crypto.HashToken(ticket.Reveal())
+	if !w.now().Before(z.until) {
+		z.clear()
+	}
 	var err error
 	switch {
 	case w.start.initialized.Load():
 		err = errInitialized()
-	case !w.now().Before(z.until), subtle.ConstantTimeCompare(hash[:], z.holder[:]) != 1:
+	case z.until.IsZero(), subtle.ConstantTimeCompare(hash[:], z.holder[:]) != 1:
 		err = errNotClaimed()
 	}
 	if err != nil {
