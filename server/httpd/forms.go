@@ -162,11 +162,21 @@ const noticeCookie = "coffer_notice"
 const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
+	jobRun       notice = "job-run"
+	userAdded    notice = "user-added"
+	orgAdded     notice = "org-added"
+	repoAdded    notice = "repo-added"
+	roleSet      notice = "role-set"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
+	jobRun:       "The job was done, or is being done.",
+	userAdded:    "The user can sign in now.",
+	orgAdded:     "The organization is there. It has no members yet.",
+	repoAdded:    "The repository is there.",
+	roleSet:      "The role is set.",
 }
 
 // notice is what was just done, to be shown now and never again.

@@ -53,7 +53,7 @@ func (f *face) leadsTo(routes []route) {
 
 // frame is what stands around the page of who is asking.
 func (x *exchange) frame() web.Frame {
-	f := web.Frame{User: x.who.Username()}
+	f := web.Frame{User: x.who.Username(), Operator: x.who.IsOperator()}
 	if f.User == "" {
 		return f
 	}

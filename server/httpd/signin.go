@@ -1,7 +1,11 @@
 package httpd
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 
@@ -71,16 +75,17 @@ func (x *exchange) beginSession(s *warden.BrowserSession, page string) {
 	x.leadTo(ownPage(page))
 }
 
-// form reads the fields of a form. Each may come once.
+// form reads the fields of a form. Each may come once. Of a file it is the
+// content.
 func (x *exchange) form() (url.Values, error) {
 	if err := x.readBody(); err != nil {
 		return nil, err
 	}
-	var text string
+	var body []byte
 	if x.body != nil {
-		text = x.body.String()
+		body = x.body.Bytes()
 	}
-	form, err := url.ParseQuery(text)
+	form, err := parseForm(x.r.Header.Get("Content-Type"), body)
 	if err != nil {
 		return nil, api.Errorf(api.BadRequest, "The form cannot be read. Go back and send it again.")
 	}
@@ -90,6 +95,29 @@ func (x *exchange) form() (url.Values, error) {
 		}
 	}
 	return form, nil
+}
+
+// parseForm reads a form in either of the ways in which browsers send them.
+func parseForm(contentType string, body []byte) (url.Values, error) {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "multipart/form-data" {
+		return url.ParseQuery(string(body))
+	}
+	form := make(url.Values)
+	for r := multipart.NewReader(bytes.NewReader(body), params["boundary"]); ; {
+		part, err := r.NextRawPart()
+		if err == io.EOF { // a form that was cut short wraps it
+			return form, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(part)
+		if err != nil {
+			return nil, err
+		}
+		form.Add(part.FormName(), string(text))
+	}
 }
 
 // departForForge sends the browser to the code host to sign in. It is a link and
