@@ -1,11 +1,14 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"coffer/server/api"
@@ -129,8 +132,8 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 		f.Problem = "Nothing was changed. Look at what is marked, and send it again."
 	}
 	for _, wrong := range e.Fields {
-		if _, shown := form[wrong.Field]; shown {
-			f.Problems[wrong.Field] = wrong.Message
+		if name, message := complaint(wrong, form); form.Has(name) {
+			f.Problems[name] = cmp.Or(f.Problems[name], message)
 		} else {
 			f.Problem = e.Message
 		}
@@ -141,6 +144,38 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 		return err
 	}
 	return x.show(kinds[e.Code].status, p)
+}
+
+// againUnlessRefused is again for a page whose forms are for those who may use
+// them: to anybody else they are not shown.
+func (x *exchange) againUnlessRefused(failure error, form url.Values, keep []string, page func(web.Form) (web.Page, error)) error {
+	if api.CodeOf(failure) == api.Forbidden {
+		return failure
+	}
+	return x.again(failure, form, keep, page)
+}
+
+// complaint says which field of a form something is wrong with. What a list of the
+// API holds is in one field of a form.
+func complaint(wrong api.FieldError, form url.Values) (name, message string) {
+	list, place, inList := strings.Cut(wrong.Field, ".")
+	n, err := strconv.Atoi(place)
+	if !inList || err != nil || form.Has(wrong.Field) {
+		return wrong.Field, wrong.Message
+	}
+	return list, fmt.Sprintf("Number %d in the list: %s", n+1, wrong.Message)
+}
+
+// errNoDeed means that a form asks for something that its page does not have.
+var errNoDeed = api.Errorf(api.BadRequest, "The form asks for nothing that this page can do. Go back, load the page again and send it once more.")
+
+// confirmed wants the text to be typed that stands for what will be gone for good.
+func confirmed(form url.Values, text string) error {
+	if strings.TrimSpace(form.Get("confirm")) == text {
+		return nil
+	}
+	form.Set("confirm", form.Get("confirm")) // so that the complaint finds its field
+	return api.InvalidField("confirm", api.UnknownValue, "Type exactly %s. Nothing was deleted.", text)
 }
 
 // done leads to a page that says what was done.
@@ -167,6 +202,26 @@ const (
 	orgAdded     notice = "org-added"
 	repoAdded    notice = "repo-added"
 	roleSet      notice = "role-set"
+	keyRevoked   notice = "key-revoked"
+
+	environmentCreated notice = "environment-created"
+	environmentRenamed notice = "environment-renamed"
+	environmentRetyped notice = "environment-retyped"
+	environmentDeleted notice = "environment-deleted"
+
+	overrideCreated notice = "override-created"
+	overrideChanged notice = "override-changed"
+	overrideRemoved notice = "override-removed"
+	overridesReset  notice = "overrides-reset"
+
+	secretRestored  notice = "secret-restored"
+	secretDestroyed notice = "secret-destroyed"
+	trashEmptied    notice = "trash-emptied"
+	vaultDeleted    notice = "vault-deleted"
+
+	orgRenamed     notice = "org-renamed"
+	orgDefaultsSet notice = "org-defaults-set"
+	rosterRead     notice = "roster-read"
 )
 
 var notices = map[notice]string{
@@ -177,6 +232,26 @@ var notices = map[notice]string{
 	orgAdded:     "The organization is there. It has no members yet.",
 	repoAdded:    "The repository is there.",
 	roleSet:      "The role is set.",
+	keyRevoked:   "The key is revoked.",
+
+	environmentCreated: "The environment is there.",
+	environmentRenamed: "The environment has its new name.",
+	environmentRetyped: "The environment has its new type.",
+	environmentDeleted: "The environment is gone, with everything in it.",
+
+	overrideCreated: "The override holds from now on.",
+	overrideChanged: "The override is changed.",
+	overrideRemoved: "The override is removed.",
+	overridesReset:  "All overrides are removed.",
+
+	secretRestored:  "The secret is back in its environment.",
+	secretDestroyed: "The secret is gone for good.",
+	trashEmptied:    "The trash is empty, but for what you may not change.",
+	vaultDeleted:    "The vault is gone, with everything in it.",
+
+	orgRenamed:     "The name is saved.",
+	orgDefaultsSet: "The permissions hold from now on.",
+	rosterRead:     "The roster was read just now.",
 }
 
 // notice is what was just done, to be shown now and never again.

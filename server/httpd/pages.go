@@ -38,7 +38,8 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return slices.Concat(signInPages(), vaultPages(), accountPages(), devicePages(), setupPages(), unsealPages(), operatorPages())
+	return slices.Concat(signInPages(), vaultPages(), accountPages(), devicePages(), setupPages(), unsealPages(), operatorPages(),
+		keyPages(), activityPages(), environmentPages(), accessPages(), trashPages(), settingsPages(), orgPages())
 }
 
 func signInPages() []route {

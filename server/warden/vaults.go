@@ -310,19 +310,9 @@ func (w *Warden) DeleteVault(ctx context.Context, who Caller, ref api.Ref) error
 
 // Collaborators lists who has a role on a vault's repository.
 func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*api.Collaborators, error) {
-	var vault store.Vault
-	err := w.read(ctx, who, access.CollaboratorList, ref.Repository(), func(v *visit) error {
-		vault = v.vault
-		return nil
-	})
+	vault, people, err := w.collaborators(ctx, who, ref)
 	if err != nil {
 		return nil, err
-	}
-	people, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) ([]forge.Collaborator, error) {
-		return w.forge.Collaborators(ctx, as, repositoryOf(vault))
-	})
-	if err != nil {
-		return nil, w.errForge(who, err)
 	}
 	out := &api.Collaborators{RepoFullName: vault.Repository(), Provider: w.forge.Kind(), Collaborators: []api.Collaborator{}}
 	for _, p := range people {
@@ -333,6 +323,23 @@ func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*a
 		out.Collaborators = append(out.Collaborators, c)
 	}
 	return out, nil
+}
+
+func (w *Warden) collaborators(ctx context.Context, who Caller, ref api.Ref) (vault store.Vault, people []forge.Collaborator, err error) {
+	err = w.read(ctx, who, access.CollaboratorList, ref.Repository(), func(v *visit) error {
+		vault = v.vault
+		return nil
+	})
+	if err != nil {
+		return vault, nil, err
+	}
+	people, err = ask(ctx, w, who, func(ctx context.Context, as forge.Asker) ([]forge.Collaborator, error) {
+		return w.forge.Collaborators(ctx, as, repositoryOf(vault))
+	})
+	if err != nil {
+		return vault, nil, w.errForge(who, err)
+	}
+	return vault, people, nil
 }
 
 func collaborator(p forge.Collaborator) (api.Collaborator, error) {
