@@ -73,7 +73,7 @@ func matrix(x *exchange, v *api.Vault) (web.Page, error) {
 		p.Filters = append(p.Filters, web.Filter{Name: f.name, Path: withQuery(p.Inside.At, q), Count: f.count(m), Current: f.show == req.Show})
 	}
 	for _, c := range m.Columns {
-		p.Columns = append(p.Columns, web.MatrixColumn{Name: c.Name, Type: c.Type, Secrets: c.Secrets, CanWrite: c.CanWrite})
+		p.Columns = append(p.Columns, web.MatrixColumn{Name: c.Name, Type: c.Type, Secrets: c.Secrets, CanWrite: c.CanWrite, Revision: c.Revision})
 	}
 	for _, r := range m.Rows {
 		p.Rows = append(p.Rows, matrixRow(m.Columns, r))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
+	"unicode/utf8"
 
 	"coffer/server/api"
 	"coffer/server/warden"
@@ -71,7 +73,8 @@ func (x *exchange) beginSession(s *warden.BrowserSession, page string) {
 	x.leadTo(ownPage(page))
 }
 
-// form reads the fields of a form. Each may come once.
+// form reads the fields of a form. Each may come once, and is a text like any of
+// the API.
 func (x *exchange) form() (url.Values, error) {
 	if err := x.readBody(); err != nil {
 		return nil, err
@@ -87,6 +90,9 @@ func (x *exchange) form() (url.Values, error) {
 	for name, values := range form {
 		if len(values) > 1 {
 			return nil, api.Errorf(api.BadRequest, "The form has the field %q more than once. Go back and send it again.", name)
+		}
+		if !utf8.ValidString(name+values[0]) || strings.Contains(name+values[0], "\x00") {
+			return nil, api.Errorf(api.BadRequest, "The form holds something that is no text in UTF-8, or U+0000. Go back, take it out and send it again.")
 		}
 	}
 	return form, nil
