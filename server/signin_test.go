@@ -483,7 +483,10 @@ func TestASealedServerSaysSo(t *testing.T) {
 	if err := in.Operator.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*servertest.Seen{b.Open("/"), b.Submit("/login", "username", "ann", "password", servertest.Password), b.Submit("/logout")} {
+	for _, s := range []*servertest.Seen{
+		b.Open("/"), b.Open("/login"), b.Open("/login/forge"), b.Open("/login/callback"), b.Open("/device"), b.Submit("/device", "user_code", "BCDFG-HJK23"),
+		b.Submit("/login", "username", "ann", "password", servertest.Password), b.Submit("/logout"), b.Submit("/device/approve", "confirm_token", "x"),
+	} {
 		if s.Status != 503 || !strings.HasPrefix(s.Header.Get("Content-Type"), "text/html") || s.Header.Get("Retry-After") == "" {
 			t.Errorf("%d %v %s", s.Status, s.Header, s.Text)
 		}
@@ -505,7 +508,7 @@ func TestFormsAreReadStrictly(t *testing.T) {
 			t.Errorf("%.40q: %d, want %d", body, s.Status, want)
 		}
 	}
-	if s := b.Send("POST", "/login", `{"username":"ann","password":"a password"}`); s.Status != 401 {
-		t.Errorf("JSON: %d", s.Status)
+	if s := b.Send("POST", "/login", `{"username":"ann","password":"a password"}`); s.Status != 401 || s.Header.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("JSON: %d %v", s.Status, s.Header)
 	}
 }

@@ -72,7 +72,11 @@ var sameOrigin = []string{"same-origin"}
 func screen(run operation) operation {
 	return func(x *exchange) error {
 		x.w.Header()["Referrer-Policy"] = sameOrigin
-		if err := run(x); err != nil {
+		err := x.closed()
+		if err == nil {
+			err = run(x)
+		}
+		if err != nil {
 			x.failPage(err)
 		}
 		return nil
@@ -105,7 +109,7 @@ func (x *exchange) failPage(err error) {
 		x.leadTo(signInPath + "?return=" + url.QueryEscape(x.here()))
 		return
 	}
-	x.retryAfter(e)
+	x.advise(e)
 	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: []web.Link{{Text: "Home", Path: "/"}}, Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means
