@@ -73,11 +73,12 @@ class Cells {
 		}
 		const place = make("pre", { tabindex: 0, role: "region", "aria-label": `Value of ${name}` });
 		const at = this.#table.dataset.at;
-		const show = quiet("Show", `Show ${name}`, () => this.#peek.toggle());
-		this.#peek = new Peek(`${at}/secrets/${secret}`, name, place, () => {
-			show.textContent = this.#peek?.text != null ? "Hide" : "Show";
+		const show = quiet("Show", `Show ${name}`, () => peek.toggle());
+		const peek = new Peek(`${at}/secrets/${secret}`, name, place, () => {
+			show.textContent = peek.text !== null ? "Hide" : "Show";
+			show.setAttribute("aria-label", `${show.textContent} ${name}`);
 		});
-		const peek = this.#peek;
+		this.#peek = peek;
 		const copy = quiet("Copy", `Copy ${name}`, async () => {
 			if (await peek.copy()) {
 				copy.textContent = "Copied";

@@ -63,6 +63,15 @@ export class Draft {
 		};
 	}
 
+	// saved forgets what a push stored, but for what was changed again meanwhile.
+	saved({ environment, secrets }) {
+		for (const [key, value] of Object.entries(secrets)) {
+			if (this.get(environment, key) === value) {
+				this.drop(environment, key);
+			}
+		}
+	}
+
 	// clash sorts keys that somebody else changed in an environment: those that are in
 	// the draft, too, and the others.
 	clash(environment, keys) {

@@ -14,6 +14,7 @@ export class Review {
 	#problems = make("div", { class: "problems" });
 	#dialog = make("dialog", { class: "review", "aria-labelledby": "review" });
 	#secret; // whether new values are masked
+	#answers = []; // to conflicts: each does what was chosen
 	#busy = false;
 
 	constructor(table, draft, changed) {
@@ -38,6 +39,8 @@ export class Review {
 				make("button", { type: "button", class: "quiet", click: () => this.#show() }, "Review"),
 				make("button", { type: "button", click: () => this.#save() }, "Save")));
 		if (this.#draft.empty) {
+			this.#answers = [];
+			this.#problems.replaceChildren();
 			this.#dialog.close();
 		} else if (this.#dialog.open) {
 			this.#fill();
@@ -46,7 +49,6 @@ export class Review {
 
 	#show() {
 		this.#secret = true;
-		this.#problems.replaceChildren();
 		this.#fill();
 		this.#dialog.showModal();
 	}
@@ -61,12 +63,9 @@ export class Review {
 		this.#dialog.replaceChildren(
 			make("h2", { id: "review" }, this.#draft.summary),
 			this.#problems,
-			make("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Changes" }, make("table", {},
-				make("caption", { class: "visually-hidden" }, "Changes that are not saved"),
-				make("thead", {}, make("tr", {}, ...["Key", "Environment", "Old value", "New value", ""].map((text) => make("th", { scope: "col" }, text || make("span", { class: "visually-hidden" }, "Take back"))))),
-				make("tbody", {}, ...this.#draft.changes.map((change) => this.#line(change))))),
+			make("ul", { class: "rows" }, ...this.#draft.changes.map((change) => this.#line(change))),
 			make("div", { class: "choices" },
-				make("button", { type: "button", click: () => this.#save() }, "Save"),
+				make("button", { type: "button", click: () => this.#save() }, this.#problems.hasChildNodes() ? "Save again" : "Save"),
 				toggle,
 				quiet("Discard all", undefined, () => {
 					if (confirm("Discard all changes that are not saved?")) {
@@ -80,25 +79,26 @@ export class Review {
 	#line({ environment, key, value }) {
 		const secret = one(`tr[data-key="${key}"] td[data-environment="${environment}"]`, this.#table)?.dataset.secret;
 		const name = `${key} in ${environment}`;
-		const old = make("td", {}, secret ? "" : make("span", { class: "badge bad" }, "missing"));
-		if (secret) {
-			const place = make("pre", { tabindex: 0, role: "region", "aria-label": `Old value of ${name}` });
-			const show = quiet("Show", `Show the old value of ${name}`, () => peek.toggle());
-			const peek = new Peek(`${this.#table.dataset.at}/secrets/${secret}`, name, place, () => {
-				show.textContent = peek.text !== null ? "Hide" : "Show";
-			});
-			old.append(masked("x"), " ", show, place);
-		}
-		return make("tr", {},
-			make("th", { scope: "row" }, make("code", {}, key)),
-			make("td", {}, environment),
-			old,
-			make("td", {}, this.#secret || value === "" ? masked(value) : make("pre", { class: "value", tabindex: 0, role: "region", "aria-label": `New value of ${name}` }, value)),
-			make("td", {}, quiet("Take back", `Take the change of ${name} back`, () => {
+		return make("li", {},
+			make("h3", {}, make("code", {}, key), ` in ${environment}`),
+			make("dl", {},
+				make("dt", {}, "Old value"), secret ? this.#old(secret, name) : make("dd", {}, make("span", { class: "badge bad" }, "missing")),
+				make("dt", {}, "New value"), make("dd", {}, this.#secret || value === "" ? masked(value) : make("pre", { class: "value", tabindex: 0, role: "region", "aria-label": `New value of ${name}` }, value))),
+			quiet("Take back", `Take the change of ${name} back`, () => {
 				this.#draft.drop(environment, key);
 				this.#changed();
 				one("[data-toggle]", this.#dialog)?.focus();
-			})));
+			}));
+	}
+
+	#old(secret, name) {
+		const place = make("pre", { tabindex: 0, role: "region", "aria-label": `Old value of ${name}` });
+		const show = quiet("Show", `Show the old value of ${name}`, () => peek.toggle());
+		const peek = new Peek(`${this.#table.dataset.at}/secrets/${secret}`, name, place, () => {
+			show.textContent = peek.text !== null ? "Hide" : "Show";
+			show.setAttribute("aria-label", `${show.textContent} the old value of ${name}`);
+		});
+		return make("dd", {}, masked("x"), " ", show, place);
 	}
 
 	// #save pushes each environment that has changes. What could not be saved stays in
@@ -107,28 +107,34 @@ export class Review {
 		if (this.#busy) {
 			return;
 		}
+		for (const answer of this.#answers.splice(0)) {
+			answer();
+		}
+		if (this.#draft.empty) {
+			this.#leave("Nothing was saved: what somebody else stored stays.");
+			return;
+		}
 		this.#busy = true;
 		const problems = [];
 		const done = [];
 		for (const environment of this.#draft.environments) {
+			const push = this.#draft.push(this.#table.dataset.vault, environment, this.#revisions.get(environment));
 			try {
-				const pushed = await ask("POST", "secrets/push", this.#draft.push(this.#table.dataset.vault, environment, this.#revisions.get(environment)), { stay: true });
+				const pushed = await ask("POST", "secrets/push", push, { stay: true });
 				this.#revisions.set(environment, pushed.revision);
-				for (const { key } of this.#draft.changes.filter((change) => change.environment === environment)) {
-					this.#draft.drop(environment, key);
-				}
+				this.#draft.saved(push);
 				done.push(pushed.message);
 			} catch (failure) {
 				problems.push(this.#problem(environment, failure));
 			}
 		}
 		this.#busy = false;
-		if (problems.length === 0) {
+		if (this.#draft.empty) {
 			this.#leave(`Saved. ${done.join("; ")}.`);
 			return;
 		}
-		this.#changed();
 		this.#problems.replaceChildren(...problems);
+		this.#changed();
 		if (!this.#dialog.open) {
 			this.#secret = true;
 			this.#fill();
@@ -158,7 +164,7 @@ export class Review {
 	}
 
 	// #conflict lets somebody choose between what they typed and what somebody else has
-	// stored meanwhile.
+	// stored meanwhile. What they chose is done when they save again.
 	#conflict(environment, { currentRevision, conflictKeys }) {
 		const { both, others } = this.#draft.clash(environment, conflictKeys);
 		const choices = both.map((key) => {
@@ -174,20 +180,17 @@ export class Review {
 		if (others.length) {
 			section.append(make("p", {}, `Changed besides: ${others.join(", ")}.`));
 		}
-		section.append(make("button", { type: "button", click: () => {
+		this.#answers.push(() => {
 			for (const choice of choices) {
 				if (one("input:checked", choice).value === "theirs") {
 					this.#draft.drop(environment, choice.dataset.key);
 				}
 			}
-			this.#revisions.set(environment, currentRevision);
-			if (this.#draft.empty) {
-				this.#leave("Nothing was saved: the values of somebody else stay.");
-				return;
+			// What was changed here only after this was said has to be asked about, too.
+			if (this.#draft.clash(environment, others).both.length === 0) {
+				this.#revisions.set(environment, currentRevision);
 			}
-			this.#changed();
-			this.#save();
-		} }, "Save again"));
+		});
 		return section;
 	}
 }
