@@ -38,8 +38,11 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return slices.Concat(signInPages(), vaultPages(), accountPages(), devicePages(), setupPages(), unsealPages(), operatorPages(),
-		keyPages(), activityPages(), environmentPages(), accessPages(), trashPages(), settingsPages(), orgPages())
+	return slices.Concat(
+		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(),
+		vaultPages(), secretPages(), editPages(), environmentPages(), accessPages(), trashPages(), settingsPages(),
+		activityPages(), keyPages(), orgPages(), accountPages(),
+	)
 }
 
 func signInPages() []route {

@@ -57,7 +57,7 @@ func (x *exchange) frame() web.Frame {
 	if f.User == "" {
 		return f
 	}
-	f.Notice = x.notice()
+	f.Notice, f.Undo = x.notice()
 	for _, p := range places {
 		if x.there[p.path] && (!p.operator || f.Operator) {
 			f.Places = append(f.Places, web.Place{Name: p.name, Path: p.path, Current: x.current(p)})
