@@ -57,6 +57,8 @@ var libraries = map[string][]string{
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
 
 	// What only tests use.
+	"github.com/chromedp/chromedp":             {},
+	"github.com/chromedp/cdproto":              {},
 	"github.com/getkin/kin-openapi":            {},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"coffer/server/httpd/openapitest"},
 }

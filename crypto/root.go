@@ -108,6 +108,14 @@ func (r *Root) Subkey(purpose string) [KeySize]byte {
 	return out
 }
 
+// SubDataKey is a [Root.Subkey] to seal with, for what lies nowhere and so needs no
+// key that is kept.
+func (r *Root) SubDataKey(purpose string) *DataKey {
+	key := r.Subkey(purpose)
+	defer clear(key[:])
+	return newDataKey(&key)
+}
+
 // Memory says where the key lives.
 func (r *Root) Memory() Memory { return r.state.memory.kind }
 

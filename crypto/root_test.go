@@ -92,6 +92,19 @@ func TestSubkeysDifferByPurposeAndRoot(t *testing.T) {
 	}
 }
 
+func TestASubDataKeyOpensWhatItsPurposeSealed(t *testing.T) {
+	r := testRoot(t, 1)
+	sealed := r.SubDataKey("tickets").Seal(nil, []byte("text"), RecordContext(id(1), "x"))
+	if got, err := r.SubDataKey("tickets").Open(nil, sealed, RecordContext(id(1), "x")); err != nil || string(got) != "text" {
+		t.Errorf("%q %v", got, err)
+	}
+	for name, other := range map[string]*DataKey{"purpose": r.SubDataKey("ticket"), "root": testRoot(t, 2).SubDataKey("tickets")} {
+		if _, err := other.Open(nil, sealed, RecordContext(id(1), "x")); err == nil {
+			t.Errorf("another %s opens it", name)
+		}
+	}
+}
+
 func TestDestroyedRootFailsEverywhere(t *testing.T) {
 	m := mustMaster(t)
 	r := newRoot(bytes.Repeat([]byte{1}, KeySize))

@@ -368,6 +368,9 @@ func TestWhoTurnsBackAtTheCodeHostRefusesTheProgram(t *testing.T) {
 	p.approvedIn(b)
 	p.stands(api.DeviceApproved)
 	state = stateOf(t, depart(t, b, p.link()))
-	expectSeen(t, answered(b, state, "access_denied"), http.StatusForbidden)
+	late := expectSeen(t, answered(b, state, "access_denied"), http.StatusForbidden)
+	if strings.Contains(late.Text, "refused, too") {
+		t.Errorf("somebody is told that a program was refused which is signed in: %s", late.Text)
+	}
 	p.stands(api.DeviceApproved)
 }

@@ -31,9 +31,10 @@ type codeHost struct {
 
 	mu      sync.Mutex
 	codes   map[string]consent
-	asked   int   // how often for a grant
-	failing error // what it says to whoever asks for one
-	unknown bool  // nobody has registered coffer there
+	asked   int      // how often for a grant
+	failing error    // what it says to whoever asks for one
+	shown   []string // the bearer tokens that it was asked about
+	unknown bool     // nobody has registered coffer there
 }
 
 type consent struct {
@@ -82,6 +83,13 @@ func (h *codeHost) Exchange(_ context.Context, code, verifier string) (forge.Gra
 		return forge.Grant{}, forge.User{}, forge.ErrToken
 	}
 	return forge.Grant{Access: "access-of-" + got.user.Login, Refresh: "refresh-of-" + got.user.Login, Expires: time.Now().Add(time.Hour)}, got.user, nil
+}
+
+func (h *codeHost) Bearer(_ context.Context, token string) (forge.User, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.shown = append(h.shown, token)
+	return forge.User{}, forge.ErrToken
 }
 
 func (h *codeHost) Refresh(context.Context, string) (forge.Grant, error) {
@@ -428,5 +436,51 @@ func TestMarkupInANameOfTheCodeHostIsShownAsText(t *testing.T) {
 	expect(t, arrive(b, h.consent(t, depart(t, b, "/"), forge.User{ID: "9", Login: evil})), 303, "/")
 	if s := b.Open("/"); s.Status != 200 || strings.Contains(s.Text, "<img") || !strings.Contains(s.Text, "&lt;img") {
 		t.Errorf("%d %s", s.Status, s.Text)
+	}
+}
+
+// TestOurOwnTokensAreNotSentToTheCodeHost, wherever somebody puts one by mistake:
+// the host must not learn what would let it in here.
+func TestOurOwnTokensAreNotSentToTheCodeHost(t *testing.T) {
+	var h codeHost
+	in := servertest.New(t, h.option)
+	b := in.Browser()
+	expect(t, arrive(b, h.consent(t, depart(t, b, "/"), annThere)), 303, "/")
+	p := startProgram(t, in)
+	ours := map[string]string{
+		"a session":        b.Cookie(sessionCookie, "/"),
+		"a confirm token":  p.shownTo(b),
+		"a device code":    string(p.made.DeviceCode),
+		"an ended session": "",
+	}
+	expect(t, arrive(b, h.consent(t, depart(t, b, "/"), annThere)), 303, "/")
+	ours["an ended session"], ours["a session"] = ours["a session"], b.Cookie(sessionCookie, "/")
+	for name, token := range ours {
+		if s := in.Browser().Send("GET", "/v1/users/me", "", "Authorization", "Bearer "+token); s.Status != 401 || token == "" {
+			t.Errorf("%s: %d %s", name, s.Status, s.Text)
+		}
+		if len(h.shown) > 0 {
+			t.Errorf("%s was sent to the code host", name)
+		}
+		h.shown = nil
+	}
+}
+
+// TestAnOfficeSignsInAtOnce: behind one address, only what fails is an attempt.
+func TestAnOfficeSignsInAtOnce(t *testing.T) {
+	var h codeHost
+	in := servertest.New(t, h.option, servertest.Limited)
+	for i := range 15 {
+		b := in.Browser()
+		s := arrive(b, h.consent(t, depart(t, b, "/"), annThere))
+		if s.Status != 303 || s.Header.Get("X-RateLimit-Remaining") != "10" {
+			t.Fatalf("%d: %d %v", i, s.Status, s.Header)
+		}
+	}
+	b := in.Browser()
+	for i := range 11 {
+		if s := arrive(b, url.Values{"state": {"x"}, "code": {"y"}}); (s.Status == 429) != (i == 10) {
+			t.Errorf("%d: %d", i, s.Status)
+		}
 	}
 }

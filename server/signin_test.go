@@ -504,7 +504,7 @@ func TestFormsAreReadStrictly(t *testing.T) {
 			t.Errorf("%.40q: %d, want %d", body, s.Status, want)
 		}
 	}
-	if s := b.Send("POST", "/login", `{"username":"ann","password":"a password"}`); s.Status != 401 {
-		t.Errorf("JSON: %d", s.Status)
+	if s := b.Send("POST", "/login", `{"username":"ann","password":"a password"}`); s.Status != 401 || s.Header.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("JSON: %d %v", s.Status, s.Header)
 	}
 }

@@ -1,6 +1,9 @@
 package web
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Account is about whoever is signed in.
 type Account struct {
@@ -25,6 +28,20 @@ type Session struct {
 	Where, With        string // address and program, "" when not known
 	Created, Used, End time.Time
 	Current            bool
+}
+
+// Name is what a session is called. What browsers say of themselves is too long
+// for that, and more or less the same in all of them.
+func (s Session) Name() string {
+	switch {
+	case s.Current:
+		return "This browser"
+	case s.With == "":
+		return "Another program"
+	case strings.HasPrefix(s.With, "Mozilla/"):
+		return "Another browser"
+	}
+	return s.With
 }
 
 func (Account) file() string { return "account.html" }

@@ -47,7 +47,7 @@ func runUserAdd(ctx context.Context, o api.AddLocalUser, c *client.Client, out *
 	if err != nil {
 		return err
 	}
-	return out.done(u, "Added the user %s.\nAn API key for them: coffer admin token %s --name NAME --scopes read,write", u.Username, u.Username)
+	return out.done(u, "Added the user %s, who signs in with this password: coffer login URL.\nAn API key for them: coffer admin token %s --name NAME --scopes read,write", u.Username, u.Username)
 }
 
 func newAdminOrgAdd(a *app) *cobra.Command {

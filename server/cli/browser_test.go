@@ -45,7 +45,12 @@ func (b *browser) signIn(user, password string) {
 	jar, err := cookiejar.New(nil)
 	b.ts.Check(err)
 	b.client = http.Client{Jar: jar, Timeout: 10 * time.Second}
-	res, err := b.client.PostForm(b.base+"/login", url.Values{"username": {user}, "password": {password}})
+	form := url.Values{"username": {user}, "password": {password}}.Encode()
+	req, err := http.NewRequest("POST", b.base+"/login", strings.NewReader(form))
+	b.ts.Check(err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	res, err := b.client.Do(req)
 	b.ts.Check(err)
 	res.Body.Close()
 	if at, _ := url.Parse(b.base); len(jar.Cookies(at)) == 0 {

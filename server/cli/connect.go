@@ -116,7 +116,7 @@ func (a *app) refused(err error) error {
 	case api.CodeOf(err) != api.Unauthorized || a.connected == "":
 		return err
 	case a.stored.Token != "":
-		return &advised{err, "Sign in again: coffer login " + a.connected}
+		return &advised{err, "Run: coffer login " + a.connected}
 	default:
 		return &advised{err, "COFFER_TOKEN and COFFER_TOKEN_FILE come before a stored login: give them another token, or unset them."}
 	}

@@ -32,7 +32,7 @@ func runEnvLs(ctx context.Context, at place, c *client.Client, out *console) err
 	}
 	var rows [][]string
 	for _, e := range environments {
-		rows = append(rows, []string{e.Name, e.Type, fmt.Sprintf("%d secrets", e.SecretCount), fmt.Sprintf("revision %d", e.Revision)})
+		rows = append(rows, []string{e.Name, e.Type, counted(e.SecretCount, "secret"), fmt.Sprintf("revision %d", e.Revision)})
 	}
 	return out.table(orEmpty(environments), rows)
 }

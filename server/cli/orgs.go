@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +33,7 @@ func runOrgLs(ctx context.Context, c *client.Client, out *console) error {
 	}
 	var rows [][]string
 	for _, o := range orgs {
-		rows = append(rows, []string{o.Login, o.Role, fmt.Sprintf("%d members", o.MemberCount), fmt.Sprintf("%d vaults", o.VaultCount), o.Plan})
+		rows = append(rows, []string{o.Login, o.Role, counted(o.MemberCount, "member"), counted(o.VaultCount, "vault"), o.Plan})
 	}
 	return out.table(orEmpty(orgs), rows)
 }

@@ -101,9 +101,9 @@ func runPull(ctx context.Context, o pullOptions, r *reader, out *console) error 
 		report["takenAt"] = pulled.TakenAt
 	}
 	if !wrote {
-		return out.done(report, "%s holds the %d secrets of %s already.", o.output, pulled.Count, o.environment)
+		return out.done(report, "%s holds the %s of %s already.", o.output, counted(pulled.Count, "secret"), o.environment)
 	}
-	return out.done(report, "Wrote %d secrets of %s to %s.", pulled.Count, o.environment, o.output)
+	return out.done(report, "Wrote %s of %s to %s.", counted(pulled.Count, "secret"), o.environment, o.output)
 }
 
 func render(format string, values map[string]string) ([]byte, error) {

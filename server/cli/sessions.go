@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,13 +116,22 @@ func runSessionsLs(ctx context.Context, c *client.Client, out *console) error {
 		if s.Current {
 			this = "this one"
 		}
-		rows = append(rows, []string{s.ID, when(s.CreatedAt), "used " + whenOr(s.LastUsedAt, "never"), "ends " + when(s.ExpiresAt),
-			textOr(s.IP), textOr(s.UserAgent), this})
+		rows = append(rows, []string{s.ID, "since " + when(s.CreatedAt), "used " + whenOr(s.LastUsedAt, "never"), "ends " + when(s.ExpiresAt),
+			textOr(s.IP), programOf(s.UserAgent), this})
 	}
 	if len(rows) == 0 {
 		out.note("You have no login. This is an API key or an access token of the code host.")
 	}
 	return out.table(orEmpty(all), rows)
+}
+
+// programOf says what signed in. What browsers say of themselves is long, and
+// more or less the same in all of them.
+func programOf(userAgent *string) string {
+	if text := textOr(userAgent); !strings.HasPrefix(text, "Mozilla/") {
+		return text
+	}
+	return "a browser"
 }
 
 func newSessionsEnd(a *app) *cobra.Command {

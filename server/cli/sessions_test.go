@@ -158,7 +158,7 @@ func TestARefusedLoginSaysHowToSignInAgain(t *testing.T) {
 		Args: []string{"whoami"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
 		Env: []string{"COFFER_URL=" + in.URL, "COFFER_KEYRING=off", "XDG_CONFIG_HOME=" + filepath.Dir(p.store.dir)},
 	})
-	if code != exitAuth || !strings.Contains(stderr.String(), "Sign in again: coffer login "+in.URL) {
+	if code != exitAuth || !strings.Contains(stderr.String(), "Run: coffer login "+in.URL) {
 		t.Errorf("%d: %s", code, stderr.String())
 	}
 }

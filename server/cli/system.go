@@ -252,9 +252,17 @@ func codeHost(f api.ForgeStatus) string {
 		api.ForgeAskedByUsers: ", asked with the rights of each user",
 	}
 	if f.URL == "" {
-		return f.Kind + " (built in)"
+		return kindOfHost(f.Kind)
 	}
-	return f.Kind + " at " + f.URL + by[f.Credential]
+	return kindOfHost(f.Kind) + " at " + f.URL + by[f.Credential]
+}
+
+// kindOfHost is a kind of code host in words.
+func kindOfHost(kind string) string {
+	if kind == "local" {
+		return "local (built in)"
+	}
+	return kind
 }
 
 func jobRows(jobs []api.Job) [][]string {

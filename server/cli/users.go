@@ -43,7 +43,7 @@ func runWhoami(ctx context.Context, stored login, c *client.Client, out *console
 		with += ", until " + when(*me.ExpiresAt)
 	}
 	return out.table(me, [][]string{
-		{"user", user.Username}, {"server", c.URL}, {"code host", user.ForgeType}, {"plan", user.Plan}, {"signed in", with},
+		{"user", user.Username}, {"server", c.URL}, {"code host", kindOfHost(user.ForgeType)}, {"plan", user.Plan}, {"signed in", with},
 	})
 }
 

@@ -87,7 +87,7 @@ func runVaultShow(ctx context.Context, at place, c *client.Client, out *console)
 		rows = append(rows, []string{"warning", *v.Warning})
 	}
 	for _, e := range v.EnvironmentDetails {
-		rows = append(rows, []string{e.Name, fmt.Sprintf("%s, %d secrets, revision %d", e.Type, e.SecretCount, e.Revision)})
+		rows = append(rows, []string{e.Name, fmt.Sprintf("%s, %s, revision %d", e.Type, counted(e.SecretCount, "secret"), e.Revision)})
 	}
 	return out.table(v, rows)
 }
@@ -112,7 +112,7 @@ func runVaultRm(ctx context.Context, at place, c *client.Client, copies *copies,
 	if err != nil {
 		return err
 	}
-	err = out.confirm(ctx, "Remove the vault of %s with %d secrets, all versions and the trash? This cannot be undone.", v.RepoFullName, v.SecretCount)
+	err = out.confirm(ctx, "Remove the vault of %s with %s, all versions and the trash? This cannot be undone.", v.RepoFullName, counted(v.SecretCount, "secret"))
 	if err != nil {
 		return err
 	}

@@ -227,6 +227,8 @@ type giteaUser struct {
 	Restricted    bool
 }
 
+func (u giteaUser) whole() bool { return u.ID != 0 && u.Login != "" }
+
 func (u giteaUser) user() User {
 	return User{ID: format64(u.ID), Login: u.Login, Email: u.Email, AvatarURL: u.AvatarURL}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 )
@@ -30,10 +31,10 @@ func (g *Gitea) checkAddress(ctx context.Context) Finding {
 	switch {
 	case errors.Is(err, ErrToken), errors.Is(err, ErrRefused):
 		f.Level, f.Detail = FindingOK, "answers, but shows its version to nobody who is not signed in"
-	case errors.Is(err, ErrNotFound) || err == nil && host.Version == "":
+	case errors.Is(err, ErrNotFound), hasStatus(err, http.StatusNotFound), err == nil && host.Version == "":
 		f.Detail = fmt.Sprintf("there is no Gitea or Forgejo at %s: is forge.url complete?", g.config.URL)
 	case err != nil:
-		f.Detail = err.Error()
+		f.Detail = fmt.Sprintf("%s: %v", g.config.URL, err)
 	case strings.Contains(host.Version, "+gitea-"):
 		f.Level, f.Detail = FindingOK, "Forgejo "+host.Version
 	default:

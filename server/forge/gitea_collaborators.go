@@ -134,7 +134,11 @@ func (g *Gitea) directRole(ctx context.Context, v voice, raw giteaRepo, login st
 		}
 		return theirs.role(), err
 	}
-	var said struct{ Permission string }
+	var said giteaPermission
 	_, err := g.get(ctx, v, raw.path()+"/collaborators/"+segment(login)+"/permission", nil, &said)
 	return giteaRole(said.Permission), err
 }
+
+type giteaPermission struct{ Permission string }
+
+func (p giteaPermission) whole() bool { return p.Permission != "" }

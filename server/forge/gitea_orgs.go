@@ -13,6 +13,8 @@ type giteaOrg struct {
 	AvatarURL string `json:"avatar_url"`
 }
 
+func (o giteaOrg) whole() bool { return o.ID != 0 && o.Name != "" }
+
 func (o giteaOrg) organization() Organization {
 	return Organization{ID: format64(o.ID), Login: o.Name, DisplayName: o.FullName, AvatarURL: o.AvatarURL}
 }
@@ -76,9 +78,7 @@ func (g *Gitea) mine(ctx context.Context, v voice, id string) (giteaOrg, error) 
 // standing is what a member is to an organization. About people who are none the
 // host says the same as about members without rights.
 func (g *Gitea) standing(ctx context.Context, v voice, member, org string) (string, error) {
-	var may struct {
-		Owner bool `json:"is_owner"`
-	}
+	var may giteaRights
 	_, err := g.get(ctx, v, "/users/"+segment(member)+"/orgs/"+segment(org)+"/permissions", nil, &may)
 	if errors.Is(err, ErrNotFound) {
 		return "", errMoved
@@ -86,11 +86,17 @@ func (g *Gitea) standing(ctx context.Context, v voice, member, org string) (stri
 	if err != nil {
 		return "", err
 	}
-	if may.Owner {
+	if *may.Owner {
 		return OrgOwner, nil
 	}
 	return OrgMember, nil
 }
+
+type giteaRights struct {
+	Owner *bool `json:"is_owner"`
+}
+
+func (r giteaRights) whole() bool { return r.Owner != nil }
 
 // Organizations lists the organizations that the asker is a member of.
 func (g *Gitea) Organizations(ctx context.Context, as Asker) ([]Membership, error) {
@@ -196,6 +202,8 @@ type giteaTeam struct {
 	Permission string
 	Units      map[string]string `json:"units_map"`
 }
+
+func (t giteaTeam) whole() bool { return t.ID != 0 && t.Permission != "" }
 
 // owners are the members of the one team that owns an organization. The host
 // shows them to site administrators and to one another.

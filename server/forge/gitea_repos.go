@@ -15,6 +15,8 @@ type giteaRepo struct {
 	Permissions struct{ Admin, Push, Pull bool }
 }
 
+func (r giteaRepo) whole() bool { return r.ID != 0 && r.Name != "" && r.Owner.whole() }
+
 // open reports whether people without any right on it can read a repository.
 func (r giteaRepo) open() bool { return !r.Private }
 

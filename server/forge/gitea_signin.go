@@ -76,17 +76,20 @@ func (a *audience) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(a))
 }
 
-// introspect asks what a token is. The host answers 401 to a dead token as well
-// as to an application that it does not know, and only the latter is asked to
-// authenticate.
+// introspect asks what a token is. The host answers 401 in plain words to a dead
+// token as well as to an application that it does not know, and only the latter is
+// asked to authenticate.
 func (g *Gitea) introspect(ctx context.Context, token string) (giteaToken, error) {
 	var about giteaToken
-	h, err := g.wire.ask(ctx, question{
-		method: http.MethodPost, path: g.root + "/login/oauth/introspect",
+	_, err := g.wire.ask(ctx, question{
+		oauth: true, method: http.MethodPost, path: g.root + "/login/oauth/introspect",
 		basic: url.UserPassword(g.config.ClientID, g.config.ClientSecret), form: url.Values{"token": {token}},
 	}, &about)
-	if errors.Is(err, ErrToken) && h.Get("WWW-Authenticate") != "" {
-		err = errGiteaClient
+	if said, ok := errors.AsType[*statusError](err); ok && said.Status == http.StatusUnauthorized {
+		err = ErrToken
+		if said.Header.Get("WWW-Authenticate") != "" {
+			err = errGiteaClient
+		}
 	}
 	return about, err
 }

@@ -157,8 +157,8 @@ func (g *github) find(ctx context.Context, as Asker, repo Repository, path strin
 		// Without it GitHub hides every private repository, which says nothing.
 		err = &Missing{What: "the scope repo"}
 	case err != nil:
-	case there.ID <= 0 || there.Owner.ID <= 0 || repo.ID != "" && githubID(there.ID) != repo.ID:
-		err = &Unavailable{Err: errors.New("it answered with another repository, or with none")}
+	case repo.ID != "" && githubID(there.ID) != repo.ID:
+		err = &Unavailable{Err: errors.New("it answered with another repository")}
 	case k.at != nil && there.Owner.ID != k.at.Account.ID:
 		k, err = g.app.key(ctx, githubID(there.Owner.ID), "") // it changed hands, and is public
 	}
@@ -222,8 +222,8 @@ func (g *github) ownStanding(ctx context.Context, k githubKey, login, id string)
 func (g *github) today(ctx context.Context, k githubKey, path, id string) (githubAccount, error) {
 	var a githubAccount
 	_, err := g.get(ctx, k, path+segment(id), &a)
-	if err == nil && (githubID(a.ID) != id || a.Login == "") {
-		err = &Unavailable{Err: errors.New("it answered with another account, or with none")}
+	if err == nil && githubID(a.ID) != id {
+		err = &Unavailable{Err: errors.New("it answered with another account")}
 	}
 	return a, err
 }

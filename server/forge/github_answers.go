@@ -3,6 +3,7 @@ package forge
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,6 +25,8 @@ type githubAccount struct {
 	SuspendedAt string            `json:"suspended_at"`
 	Permissions githubPermissions `json:"permissions"`
 }
+
+func (a githubAccount) whole() bool { return a.ID > 0 && a.Login != "" }
 
 func (a githubAccount) user() User {
 	return User{ID: githubID(a.ID), Login: a.Login, Email: a.Email, AvatarURL: a.AvatarURL, Bot: a.Type == "Bot"}
@@ -75,6 +78,8 @@ type githubRepo struct {
 	Permissions githubPermissions `json:"permissions"`
 }
 
+func (r githubRepo) whole() bool { return r.ID > 0 && r.Name != "" && r.Owner.whole() }
+
 func (r githubRepo) public() bool {
 	return r.Visibility == "public" || r.Visibility == "" && !r.Private
 }
@@ -100,6 +105,10 @@ type githubMembership struct {
 	User         githubAccount `json:"user"`
 }
 
+func (m githubMembership) whole() bool {
+	return m.State != "" && m.Role != "" && m.Organization.whole()
+}
+
 // standing leaves out who was only invited, and billing managers, who are no
 // members.
 func (m githubMembership) standing() string {
@@ -117,8 +126,16 @@ func (m githubMembership) standing() string {
 func githubID(id int64) string { return strconv.FormatInt(id, 10) }
 
 // githubNext goes on where the Link header says. Only the query is taken from it,
-// so that it does not matter under which name the host knows itself.
-func githubNext(q question, h http.Header, _ int) (question, bool) {
+// so that it does not matter under which name the host knows itself. A full page
+// without the header is either the only one, or a proxy took it away: the next one
+// tells.
+func githubNext(q question, h http.Header, n int) (question, bool) {
+	if len(h.Values("Link")) == 0 && n > 0 && strconv.Itoa(n) == q.query.Get("per_page") {
+		page, _ := strconv.Atoi(q.query.Get("page")) // the first has no number
+		q.query = maps.Clone(q.query)
+		q.query.Set("page", strconv.Itoa(max(page, 1)+1))
+		return q, true
+	}
 	for link := range strings.SplitSeq(strings.Join(h.Values("Link"), ","), ",") {
 		address, parameters, _ := strings.Cut(strings.TrimSpace(link), ">")
 		next, err := url.Parse(strings.TrimPrefix(address, "<"))

@@ -41,6 +41,8 @@ type installation struct {
 	SuspendedAt string            `json:"suspended_at"`
 }
 
+func (i installation) whole() bool { return i.ID != 0 }
+
 func (i installation) readsMembers() bool { return i.Permissions["members"] != "" }
 
 type appToken struct {
@@ -189,7 +191,7 @@ func (a *githubApp) token(ctx context.Context, i installation) (string, error) {
 		token: jwt, json: map[string]any{"permissions": permissions},
 	}, &t)
 	switch {
-	case errors.Is(err, ErrNotFound), errors.Is(err, ErrRefused), githubStatus(err, http.StatusUnprocessableEntity):
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrRefused), hasStatus(err, http.StatusUnprocessableEntity):
 		a.listed = time.Time{}
 		return "", beyondApp("is suspended on " + i.Account.Login + ", or was just removed from there")
 	case err != nil:
@@ -233,11 +235,7 @@ func (g *github) roleByApp(ctx context.Context, k githubKey, user User, there gi
 	if err != nil {
 		return None, err
 	}
-	var about struct {
-		Permission string        `json:"permission"`
-		RoleName   string        `json:"role_name"`
-		User       githubAccount `json:"user"`
-	}
+	var about githubPermission
 	at := "/repositories/" + githubID(there.ID) + "/collaborators/" + segment(who.Login)
 	_, err = g.get(ctx, k, at+"/permission", &about)
 	switch role := githubRole(about.RoleName, about.Permission); {
@@ -263,6 +261,14 @@ func (g *github) roleByApp(ctx context.Context, k githubKey, user User, there gi
 	}
 	return Read, nil
 }
+
+type githubPermission struct {
+	Permission string        `json:"permission"`
+	RoleName   string        `json:"role_name"`
+	User       githubAccount `json:"user"`
+}
+
+func (p githubPermission) whole() bool { return p.Permission != "" && p.User.whole() }
 
 // person is a user as called today, or ErrNotFound for one who may not sign in.
 func (g *github) person(ctx context.Context, k githubKey, id string) (githubAccount, error) {

@@ -58,7 +58,7 @@ func (g *github) checkSignIn(ctx context.Context) Finding {
 	}
 	_, err := g.api.ask(ctx, g.application(http.MethodPost, "gho_"+strings.Repeat("0", 36)), nil)
 	switch {
-	case errors.Is(err, ErrNotFound), githubStatus(err, http.StatusUnprocessableEntity):
+	case errors.Is(err, ErrNotFound), hasStatus(err, http.StatusUnprocessableEntity):
 		return fine(what, "GitHub knows the client id and the client secret")
 	case errors.Is(err, ErrToken):
 		return failed(what, "GitHub turned the client id or the client secret down: make a new secret in the application's settings")

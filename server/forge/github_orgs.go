@@ -22,9 +22,6 @@ func (g *github) Organization(ctx context.Context, as Asker, login string) (Orga
 	if _, err := g.get(ctx, k, "/orgs/"+segment(login), &org); err != nil {
 		return Organization{}, err
 	}
-	if org.ID <= 0 {
-		return Organization{}, &Unavailable{Err: errors.New("it answered with an organization that has no id")}
-	}
 	return org.organization(), nil
 }
 

@@ -51,12 +51,19 @@ func (g *github) ours(ctx context.Context, token string) error {
 	if g.config.ClientID == "" {
 		return &ForeignToken{"it was made for an application, and none is configured here"}
 	}
-	_, err := g.api.ask(ctx, g.application(http.MethodPost, token), nil)
+	var made struct {
+		App struct {
+			ClientID string `json:"client_id"`
+		} `json:"app"`
+	}
+	_, err := g.api.ask(ctx, g.application(http.MethodPost, token), &made)
 	switch {
-	case errors.Is(err, ErrNotFound), githubStatus(err, http.StatusUnprocessableEntity):
+	case errors.Is(err, ErrNotFound), hasStatus(err, http.StatusUnprocessableEntity):
 		return &ForeignToken{"it was made for another application"}
 	case errors.Is(err, ErrToken):
 		return errGitHubClient
+	case err == nil && made.App.ClientID != g.config.ClientID:
+		return &Unavailable{Err: errors.New("it does not say that the token was made for the sign-in application")}
 	}
 	return err
 }
@@ -72,12 +79,6 @@ func (g *github) application(method, token string) question {
 	}
 }
 
-// githubStatus reports whether an error is an answer with this status.
-func githubStatus(err error, status int) bool {
-	answer, ok := errors.AsType[*statusError](err)
-	return ok && answer.Status == status
-}
-
 // Self is the user of an access token.
 func (g *github) Self(ctx context.Context, access string) (User, error) {
 	var me githubAccount
@@ -87,8 +88,6 @@ func (g *github) Self(ctx context.Context, access string) (User, error) {
 		return User{}, &ForeignToken{"its user may not sign in"}
 	case err != nil:
 		return User{}, err
-	case me.ID <= 0:
-		return User{}, &Unavailable{Err: errors.New("it answered with a user that has no id")}
 	case me.Type != "User":
 		return User{}, &ForeignToken{"it is not a person's"}
 	}
@@ -162,7 +161,7 @@ func (g *github) Revoke(ctx context.Context, grant Grant) error {
 	q.nobody = true
 	_, err := g.api.ask(ctx, q, nil)
 	switch {
-	case errors.Is(err, ErrNotFound), githubStatus(err, http.StatusUnprocessableEntity):
+	case errors.Is(err, ErrNotFound), hasStatus(err, http.StatusUnprocessableEntity):
 		return nil // it has ended before
 	case errors.Is(err, ErrToken):
 		return errGitHubClient
@@ -188,7 +187,7 @@ func (g *github) grant(ctx context.Context, form url.Values) (Grant, []string, e
 	}
 	_, err := g.web.ask(ctx, question{method: http.MethodPost, path: "/login/oauth/access_token", form: form}, &answer)
 	switch {
-	case errors.Is(err, ErrNotFound), errors.Is(err, ErrToken), answer.Error == "incorrect_client_credentials":
+	case hasStatus(err, http.StatusNotFound), errors.Is(err, ErrNotFound), errors.Is(err, ErrToken), answer.Error == "incorrect_client_credentials":
 		return Grant{}, nil, errGitHubClient
 	case err != nil:
 		return Grant{}, nil, err

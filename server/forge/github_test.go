@@ -3,6 +3,7 @@ package forge_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -321,6 +322,39 @@ func TestGitHubRefusesMachinesUnasked(t *testing.T) {
 	c.ClientID = ""
 	if _, err := dial(t, c).Bearer(t.Context(), w.AddToken(forgetest.Token{User: w.AddUser("ada"), Kind: forgetest.OAuth, App: "another"})); !errors.Is(err, forge.ErrToken) {
 		t.Errorf("an application's token without an application: %v", err)
+	}
+}
+
+// TestGitHubListsGoOnWithoutALink has a proxy take away what says that a list goes
+// on: a full page is not taken for the last one.
+func TestGitHubListsGoOnWithoutALink(t *testing.T) {
+	w, g, c := github(t)
+	ada := w.AddUser("ada")
+	acme := w.AddOrg("acme", ada)
+	for i := range 149 {
+		w.SetMember(acme, w.AddUser(fmt.Sprintf("user-%d", i)), forge.OrgMember)
+	}
+	g.Break("", without("Link"))
+	as := forge.Asker{User: user(w, ada), Token: pat(w, ada)}
+	all, err := dial(t, c).Members(t.Context(), as, forge.Organization{ID: number(acme), Login: "acme"})
+	if err != nil || len(all) != 150 {
+		t.Errorf("%d members are listed, want 150 (%v)", len(all), err)
+	}
+}
+
+// TestGitHubSaysForWhomATokenWasMade has everything but that said of another
+// application's token: a success alone is no word on it.
+func TestGitHubSaysForWhomATokenWasMade(t *testing.T) {
+	w, g, c := github(t)
+	token := w.AddToken(forgetest.Token{User: w.AddUser("ada"), Kind: forgetest.OAuth, App: "another"})
+	for name, fault := range map[string]forgetest.Fault{
+		"a page": forgetest.HTML, "an empty object": saying("{}"), "null": saying("null"), "another application": saying(`{"app":{"client_id":"another"}}`),
+	} {
+		g.Break("/api/v3/applications/", fault)
+		if u, err := dial(t, c).Bearer(t.Context(), token); err == nil || u != (forge.User{}) {
+			t.Errorf("after %s it is taken for %s's", name, u.Login)
+		}
+		g.Heal()
 	}
 }
 

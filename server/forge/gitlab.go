@@ -132,14 +132,22 @@ func (g *gitlab) get(ctx context.Context, k gitlabKey, path string, query url.Va
 	return k.blame(err)
 }
 
-// gitlabList drains a list.
+// gitlabList drains a list. The last page names itself and no next one; a page that
+// names neither may be any.
 func gitlabList[T any](ctx context.Context, g *gitlab, k gitlabKey, path string, query url.Values) ([]T, error) {
 	query = maps.Clone(query)
 	if query == nil {
 		query = url.Values{}
 	}
 	query.Set("per_page", gitlabPerPage)
-	all, err := list[T](ctx, g.api, question{token: k.token, path: path, query: query}, gitlabPages)
+	told := true
+	all, err := list[T](ctx, g.api, question{token: k.token, path: path, query: query}, func(q question, h http.Header, n int) (question, bool) {
+		told = told && h.Get("X-Page")+h.Get("X-Next-Page") != ""
+		return gitlabPages(q, h, n)
+	})
+	if err == nil && !told {
+		return nil, &Unavailable{Err: errors.New("it does not say whether a list goes on; is a proxy in between?")}
+	}
 	return all, k.blame(err)
 }
 
@@ -161,7 +169,7 @@ func gitlabAt(kind, id string) (string, error) {
 
 func gitlabID(id int64) string { return strconv.FormatInt(id, 10) }
 
-var errGitLabAnswer = &Unavailable{Err: errors.New("its answer leaves out what it should hold")}
+var errGitLabAnswer = &Unavailable{Err: errors.New("its answer is about something else")}
 
 type gitlabUser struct {
 	ID        int64  `json:"id"`
@@ -172,6 +180,8 @@ type gitlabUser struct {
 	WebURL    string `json:"web_url"`
 	Bot       bool   `json:"bot"`
 }
+
+func (u gitlabUser) whole() bool { return u.ID != 0 && u.Username != "" }
 
 // gitlabBot is what GitLab calls the accounts behind the tokens of projects and
 // groups. Lists of members say it in no other way.
@@ -193,8 +203,6 @@ func (g *gitlab) self(ctx context.Context, token string) (User, error) {
 		return User{}, &ForeignToken{"its account may not sign in"}
 	case err != nil:
 		return User{}, err
-	case u.ID == 0:
-		return User{}, errGitLabAnswer
 	case u.State != "active":
 		return User{}, &ForeignToken{"its account is not active"}
 	}
@@ -266,6 +274,8 @@ type gitlabPAT struct {
 	Revoked   bool     `json:"revoked"`
 	ExpiresAt string   `json:"expires_at"` // a day, or "" for never
 }
+
+func (t gitlabPAT) whole() bool { return t.UserID != 0 }
 
 // pat asks a token about itself. GitLab does not answer for any other kind.
 func (g *gitlab) pat(ctx context.Context, token string) (gitlabPAT, error) {

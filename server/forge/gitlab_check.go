@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,10 +32,10 @@ func (g *gitlab) checkAddress(ctx context.Context) Finding {
 		return Finding{what, FindingOK, fmt.Sprintf("GitLab %s answers at %s.", is.Version, g.c.URL)}
 	case errors.Is(err, ErrToken), errors.Is(err, ErrRefused), errors.As(err, &missing):
 		return Finding{what, FindingOK, fmt.Sprintf("A GitLab answers at %s. It tells its version to a service token only.", g.c.URL)}
-	case err == nil, errors.Is(err, ErrNotFound):
+	case err == nil, errors.Is(err, ErrNotFound), hasStatus(err, http.StatusNotFound):
 		return Finding{what, FindingFailed, fmt.Sprintf("There is no API of a GitLab at %s. Is the address right?", g.c.APIURL)}
 	}
-	return Finding{what, FindingFailed, fmt.Sprintf("%s: %v. Are the address, the proxy and the certificate right?", g.c.URL, err)}
+	return Finding{what, FindingFailed, fmt.Sprintf("No GitLab can be asked at %s. Are the address, the proxy and the certificate right? (%v)", g.c.URL, err)}
 }
 
 // checkSignIn offers a code that GitLab cannot have made. It looks first whether

@@ -30,6 +30,8 @@ type gitlabGroup struct {
 	Kind      string `json:"kind"` // of a project's namespace: user or group
 }
 
+func (o gitlabGroup) whole() bool { return o.ID != 0 && o.Path != "" }
+
 type gitlabProject struct {
 	ID         int64       `json:"id"`
 	Path       string      `json:"path_with_namespace"`
@@ -38,6 +40,8 @@ type gitlabProject struct {
 	Namespace  gitlabGroup `json:"namespace"`
 	Owner      gitlabUser  `json:"owner"` // of personal projects only
 }
+
+func (p gitlabProject) whole() bool { return p.ID != 0 && strings.Contains(p.Path, "/") }
 
 type gitlabMember struct {
 	gitlabUser

@@ -305,6 +305,22 @@ func TestGitLabLimits(t *testing.T) {
 	}
 }
 
+func TestGitLabListsSayWhereTheyGoOn(t *testing.T) {
+	w, fake, c := gitlab(t)
+	ada := w.AddUser("ada")
+	acme := w.AddOrg("acme", ada)
+	w.SetMember(acme, w.AddUser("bob"), forge.OrgMember)
+	for _, size := range []int{1, 20} {
+		fake.SetPageSize(size)
+		fake.Break("", without("X-Page", "X-Next-Page"))
+		all, err := dial(t, c).Members(t.Context(), asking(w, ada), forge.Organization{ID: number(acme), Login: "acme"})
+		if _, down := errors.AsType[*forge.Unavailable](err); !down || len(all) > 0 {
+			t.Errorf("a list that does not say whether it goes on: %+v, %v", all, err)
+		}
+		fake.Heal()
+	}
+}
+
 func TestGitLabSaysThatTheApplicationIsWrong(t *testing.T) {
 	_, _, c := gitlab(t)
 	c.ClientSecret = "wrong"

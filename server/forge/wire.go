@@ -8,17 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
 const (
-	askTime     = 5 * time.Second // for one attempt
+	askTime     = 5 * time.Second // for one attempt, and for the wait before it
 	maxPage     = 1 << 20         // bytes of one answer
 	maxPages    = 1000            // of one list
 	maxParallel = 16              // questions to a host at one time
@@ -32,6 +30,8 @@ type wire struct {
 	base   *url.URL // of the API
 	client *http.Client
 	slots  chan struct{}
+	limit  time.Duration // askTime, but for tests
+	pause  time.Duration // retryPause, but for tests
 	agent  string
 	now    func() time.Time
 	header http.Header // of every question
@@ -81,7 +81,7 @@ func newWire(c Config, base string) (*wire, error) {
 		agent = "coffer"
 	}
 	return &wire{
-		base: root, agent: agent, now: c.Now, slots: make(chan struct{}, maxParallel),
+		base: root, agent: agent, now: c.Now, slots: make(chan struct{}, maxParallel), limit: askTime, pause: retryPause,
 		sign: func(h http.Header, token string) { h.Set("Authorization", "Bearer "+token) },
 		client: &http.Client{
 			Transport: t,
@@ -110,17 +110,15 @@ func (w *wire) found(ctx context.Context, token, path string) (bool, error) {
 // have been done by it, and decodes the answer's JSON into out unless out is nil.
 // Redirects are followed within the host.
 func (w *wire) ask(ctx context.Context, q question, out any) (http.Header, error) {
-	select {
-	case w.slots <- struct{}{}:
-		defer func() { <-w.slots }()
-	case <-ctx.Done():
-		return nil, &Unavailable{Err: ctx.Err()}
+	if err := w.enter(ctx); err != nil {
+		return nil, err
 	}
+	defer func() { <-w.slots }()
 	h, err := w.attempt(ctx, q, out)
 	if passing, ok := errors.AsType[*passing](err); ok {
 		if q.method == "" {
 			select {
-			case <-time.After(retryPause):
+			case <-time.After(w.pause):
 				h, err = w.attempt(ctx, q, out)
 			case <-ctx.Done():
 			}
@@ -132,13 +130,29 @@ func (w *wire) ask(ctx context.Context, q question, out any) (http.Header, error
 	return h, err
 }
 
+// enter waits for a slot. A host that hangs lets nobody wait longer for one than
+// for an answer, however patient they are.
+func (w *wire) enter(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, w.limit)
+	defer cancel()
+	select {
+	case w.slots <- struct{}{}:
+		return nil
+	case <-soon.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return &Unavailable{Err: err}
+	}
+	return &Unavailable{Err: errors.New("too many questions wait for it already")}
+}
+
 // passing is a failure that a second attempt may not meet.
 type passing struct{ err error }
 
 func (p *passing) Error() string { return p.err.Error() }
 
 func (w *wire) attempt(ctx context.Context, q question, out any) (http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, w.limit)
 	defer cancel()
 	at, err := w.address(q)
 	if err != nil {
@@ -165,10 +179,13 @@ func (w *wire) address(q question) (*url.URL, error) {
 	at := *w.base
 	if strings.Contains(q.path, "://") {
 		abs, err := url.Parse(q.path)
-		if err != nil || abs.Scheme != w.base.Scheme || abs.Host != w.base.Host {
+		if err != nil || !w.holds(abs) {
 			return nil, &Unavailable{Err: errors.New("it names an address of another host")}
 		}
 		at = *abs
+		at.Host = w.base.Host
+	} else if climbs(q.path) {
+		return nil, ErrNotFound
 	} else {
 		joined, err := url.Parse(strings.TrimRight(w.base.String(), "/") + q.path)
 		if err != nil {
@@ -184,10 +201,36 @@ func (w *wire) address(q question) (*url.URL, error) {
 
 func (w *wire) redirect(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
-	if err != nil || location == "" || to.Scheme != w.base.Scheme || to.Host != w.base.Host {
+	if err != nil || location == "" || !w.holds(to) {
 		return nil, &Unavailable{Err: errors.New("it redirects to another host")}
 	}
+	to.Host = w.base.Host
 	return to, nil
+}
+
+// holds reports whether an address is the host's, however it is spelled.
+func (w *wire) holds(u *url.URL) bool {
+	return u.User == nil && u.Scheme == w.base.Scheme &&
+		strings.EqualFold(u.Hostname(), w.base.Hostname()) && port(u) == port(w.base)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// climbs reports whether a path leads out of where it begins, by a name in it
+// that is none. Hosts have nothing of such a name, but proxies follow it.
+func climbs(path string) bool {
+	plain, err := url.PathUnescape(path)
+	for name := range strings.SplitSeq(plain, "/") {
+		if name == "." || name == ".." {
+			return true
+		}
+	}
+	return err != nil
 }
 
 func (w *wire) send(ctx context.Context, q question, at *url.URL) (int, http.Header, []byte, error) {
@@ -264,68 +307,6 @@ func failure(ctx context.Context, err error) error {
 	return &Unavailable{Err: err}
 }
 
-// read makes of an answer what out wants, or the error that it stands for.
-func (w *wire) read(q question, status int, h http.Header, body []byte, out any) error {
-	switch {
-	case status/100 == 2 && q.only != 0 && q.only != status:
-		return &Unavailable{Err: errors.New("its answer is another than it gives; is a proxy in between?")}
-	case status/100 == 2:
-		if q.nobody || out == nil {
-			return nil
-		}
-		return decode(h, body, out)
-	case q.oauth && (status == http.StatusBadRequest || status == http.StatusUnauthorized):
-		return &Unavailable{Err: &statusError{status, body}}
-	case status == http.StatusUnauthorized:
-		return ErrToken
-	case status == http.StatusNotFound, status == http.StatusGone:
-		return ErrNotFound
-	case status == http.StatusForbidden || status == http.StatusTooManyRequests:
-		if w.refusal != nil {
-			if err := w.refusal(h, body); err != nil {
-				return err
-			}
-		}
-		if status == http.StatusTooManyRequests || h.Get("Retry-After") != "" {
-			return &Unavailable{RetryAfter: w.wait(h), Err: errors.New("it was asked too often")}
-		}
-		return ErrRefused
-	}
-	return &Unavailable{RetryAfter: w.wait(h), Err: &statusError{status, body}}
-}
-
-// statusError is an answer that has no meaning of its own. Adapters that know one
-// for it look into Status and Body.
-type statusError struct {
-	Status int
-	Body   []byte // may hold anything: for adapters, not for messages
-}
-
-func (e *statusError) Error() string { return fmt.Sprintf("it answered with status %d", e.Status) }
-
-func decode(h http.Header, body []byte, out any) error {
-	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
-		return &Unavailable{Err: errors.New("its answer is no JSON; is the address right, and is a proxy in between?")}
-	}
-	if err := json.Unmarshal(body, out); err != nil {
-		return &Unavailable{Err: errors.New("its answer is JSON that cannot be understood")}
-	}
-	return nil
-}
-
-// wait is how long the host asks to be left alone, 0 when it does not say.
-func (w *wire) wait(h http.Header) time.Duration {
-	text := h.Get("Retry-After")
-	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-		return min(time.Duration(n)*time.Second, time.Hour)
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return min(max(at.Sub(w.now()), 0), time.Hour)
-	}
-	return 0
-}
-
 // cursor says from an answer where the list goes on: the next page's address or
 // query, or more false at the end. n is how many items this page had.
 type cursor func(q question, h http.Header, n int) (next question, more bool)
@@ -338,6 +319,11 @@ func list[T any](ctx context.Context, w *wire, q question, next cursor) ([]T, er
 		h, err := w.ask(ctx, q, &page)
 		if err != nil {
 			return nil, err
+		}
+		for _, item := range page {
+			if err := whole(item); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, page...)
 		more := false

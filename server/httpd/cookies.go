@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,32 +51,63 @@ func (x *exchange) dropCookie(name, path string) {
 func (x *exchange) baseCookie(name, path string) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Path: path, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: strings.HasPrefix(x.PublicURL, "https://"),
+		Secure: x.encrypted(),
 	}
 }
+
+// sessionPath is below what a browser shows its session: all that is ours, and
+// nothing that a proxy serves beside it.
+func (x *exchange) sessionPath() string { return cmp.Or(x.pages.Path(""), "/") }
 
 // dropSession has the browser forget its session, if it has one.
 func (x *exchange) dropSession() {
 	if _, err := x.r.Cookie(sessionCookie); err == nil {
-		x.dropCookie(sessionCookie, "/")
+		x.dropCookie(sessionCookie, x.sessionPath())
 	}
 }
 
+// originOf is the origin of an address as browsers write it, or "".
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return u.Scheme + "://" + host
+}
+
 // newOrigins is what tells our own pages' requests from those of others.
-func newOrigins(publicURL string) *http.CrossOriginProtection {
+func newOrigins(own string) *http.CrossOriginProtection {
 	p := http.NewCrossOriginProtection()
-	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {
+	if own != "" {
 		// Behind a proxy that changes Host, only this says where we are.
-		_ = p.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+		_ = p.AddTrustedOrigin(own)
 	}
 	return p
 }
 
+// encrypted reports whether browsers reach us by HTTPS.
+func (f *face) encrypted() bool { return strings.HasPrefix(f.origin, "https://") }
+
 // ours refuses a request that changes something and was sent by a page of
 // somebody else's: browsers send cookies along with those, too.
 func (x *exchange) ours() error {
-	if x.origins.Check(x.r) != nil {
+	if x.origins.Check(x.r) != nil || x.fromPlain() {
 		return api.Errorf(api.Forbidden, "This was sent by a page of another site. Open %s and do it there.", x.PublicURL)
 	}
 	return nil
+}
+
+// fromPlain reports whether a page of plain HTTP sent a request to us who are
+// reached by HTTPS. Browsers that say no more than the origin leave it to us to
+// see that the scheme is another.
+func (x *exchange) fromPlain() bool {
+	h := x.r.Header
+	return x.encrypted() && h.Get("Sec-Fetch-Site") == "" && strings.HasPrefix(h.Get("Origin"), "http://")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"coffer/server/api"
+	"coffer/server/warden"
 )
 
 func TestACookieIsACredentialWhereNoBearerIs(t *testing.T) {
@@ -49,10 +50,40 @@ func TestAForeignPageIsRefusedBeforeItIsKnownWhoAsks(t *testing.T) {
 		}
 	}
 	w := call(testFace(d), "POST", "/v1/auth/logout", "", "Cookie", "coffer_session=abc", "Origin", "https://evil.example")
-	expectStatus(t, w, 401)                                                          // the bearer's fault, and nobody else's
-	for _, origin := range []string{"https://vault.example", "http://example.com"} { // ours by name, and by the Host that was asked
+	expectStatus(t, w, 401)                                                           // the bearer's fault, and nobody else's
+	for _, origin := range []string{"https://vault.example", "https://example.com"} { // ours by name, and by the Host that was asked
 		w := call(testFace(d), "POST", "/v1/auth/logout", "", "Authorization", "", "Cookie", "coffer_session=abc", "Origin", origin)
 		expectStatus(t, w, 401)
+	}
+}
+
+// TestPlainHTTPIsAnotherOrigin: whoever sits on the line can write pages of the
+// same name there.
+func TestPlainHTTPIsAnotherOrigin(t *testing.T) {
+	for public, want := range map[string]int{"https://vault.example": 403, "HTTPS://vault.example": 403, "http://vault.example": 401} {
+		f := newFace(Config{PublicURL: public, Limits: noLimits, Now: func() time.Time { return testTime }}, &doorman{}, false)
+		send := func(headers ...string) *httptest.ResponseRecorder {
+			return call(f.router(routes()), "POST", "http://vault.example/v1/auth/logout", "", append(headers, "Authorization", "", "Cookie", "coffer_session=abc")...)
+		}
+		expectStatus(t, send("Origin", "http://vault.example"), want)
+		// A browser that says more is believed: this is its own page on a tunnel's end.
+		expectStatus(t, send("Origin", "http://vault.example", "Sec-Fetch-Site", "same-origin"), 401)
+	}
+}
+
+// TestOurOriginIsWrittenAsBrowsersDo, however the operator wrote the public URL.
+// The Host that arrives is another's, as behind a proxy.
+func TestOurOriginIsWrittenAsBrowsersDo(t *testing.T) {
+	for public, origin := range map[string]string{
+		"https://vault.example:443": "https://vault.example", "http://vault.example:80/base": "http://vault.example",
+		"https://Vault.Example": "https://vault.example", "https://vault.example:8443": "https://vault.example:8443", "http://[::1]:80": "http://[::1]",
+		"https://vault.example:80": "https://vault.example:80",
+	} {
+		f := newFace(Config{PublicURL: public, Limits: noLimits, Now: func() time.Time { return testTime }}, &doorman{}, false)
+		w := call(f.router(routes()), "POST", "http://inside/v1/auth/logout", "", "Authorization", "", "Cookie", "coffer_session=abc", "Origin", origin)
+		if w.Code != 401 {
+			t.Errorf("%s is not ours at %s: %d", origin, public, w.Code)
+		}
 	}
 }
 
@@ -78,6 +109,30 @@ func TestCookiesFollowThePublicURL(t *testing.T) {
 			}
 			if gone := c.Value == "" && c.MaxAge < 0; !gone && c.MaxAge != 3600 {
 				t.Errorf("%s: %v", public, c)
+			}
+		}
+	}
+}
+
+// TestASessionIsNotForTheNeighbours: what else a proxy serves beside us, below
+// paths of its own, gets no cookie of ours.
+func TestASessionIsNotForTheNeighbours(t *testing.T) {
+	for public, want := range map[string]string{
+		"https://vault.example": "/", "https://h.example/coffer": "/coffer", "https://h.example/coffer/": "/coffer",
+	} {
+		f := newFace(Config{PublicURL: public, Now: func() time.Time { return testTime }}, &doorman{}, false)
+		for what, run := range map[string]operation{
+			"begins": func(x *exchange) error {
+				x.beginSession(&warden.BrowserSession{Token: api.NewSecret("abc"), Expires: testTime.Add(time.Hour)}, "/")
+				return nil
+			},
+			"ends": func(x *exchange) error { x.dropSession(); return nil },
+		} {
+			h := f.router([]route{{method: get, path: "/test", run: run}})
+			w := call(h, "GET", "/test", "", "Cookie", "coffer_session=abc")
+			all := w.Result().Cookies()
+			if len(all) != 1 || all[0].Path != want {
+				t.Errorf("%s: %s with %v, want the path %s", public, what, all, want)
 			}
 		}
 	}

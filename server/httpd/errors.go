@@ -63,16 +63,16 @@ const internalDetail = "Something went wrong on our side. Tell your operator the
 func (x *exchange) fail(err error) {
 	e := x.public(err)
 	k := kinds[e.Code]
-	h := x.w.Header()
-	if e.Code == api.Unauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
-	}
-	x.retryAfter(e)
+	x.advise(e)
 	x.write(k.status, x.problem(e))
 }
 
-// retryAfter says when to try again, where that may help.
-func (x *exchange) retryAfter(e *api.Error) {
+// advise sets the headers that say how to do better: with what credential, or
+// when to try again, where that may help.
+func (x *exchange) advise(e *api.Error) {
+	if e.Code == api.Unauthorized {
+		x.w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	if wait := cmp.Or(e.RetryAfter, kinds[e.Code].retry); wait > 0 {
 		x.w.Header().Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}

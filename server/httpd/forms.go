@@ -135,7 +135,7 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 			f.Problem = e.Message
 		}
 	}
-	x.retryAfter(e)
+	x.advise(e)
 	p, err := page(f)
 	if err != nil {
 		return err

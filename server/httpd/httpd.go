@@ -84,6 +84,7 @@ type face struct {
 	patience time.Duration // requestTime, but for tests
 	describe func() description
 	pages    *web.Pages
+	origin   string // of the public URL
 	origins  *http.CrossOriginProtection
 	there    map[string]bool // pages that have a route
 }
@@ -101,8 +102,9 @@ func newFace(cfg Config, g gate, operator bool) *face {
 		Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime,
 		describe: sync.OnceValue(func() description { return describe(cfg.PublicURL) }),
 		pages:    web.New(basePath(cfg.PublicURL)),
-		origins:  newOrigins(cfg.PublicURL),
+		origin:   originOf(cfg.PublicURL),
 	}
+	f.origins = newOrigins(f.origin)
 	if !operator {
 		f.limits = newLimits(cfg.Limits, cfg.Now())
 	}
@@ -150,14 +152,20 @@ func (f *face) router(routes []route) *gin.Engine {
 }
 
 // noSuchAddress tells people with a page, and programs with an error.
-func noSuchAddress(x *exchange) error {
-	lost := func(*exchange) error { return errNoSuchAddress }
-	if path := x.r.URL.Path; x.wantsPage() && path != "/v1" && !strings.HasPrefix(path, "/v1/") {
-		return screen(lost)(x)
-	}
-	return lost(x)
+func noSuchAddress(x *exchange) error { return x.lost(errNoSuchAddress, errNoSuchAddress) }
+
+// methodNotAllowed does the same. People get there with the address of a page
+// that answered a form.
+func methodNotAllowed(x *exchange) error {
+	return x.lost(
+		api.Errorf(api.MethodNotAllowed, "This address only takes what one of our forms sends. Start from the home page."),
+		api.Errorf(api.MethodNotAllowed, "%s is not possible here; use %s.", x.r.Method, x.w.Header().Get("Allow")))
 }
 
-func methodNotAllowed(x *exchange) error {
-	return api.Errorf(api.MethodNotAllowed, "%s is not possible here; use %s.", x.r.Method, x.w.Header().Get("Allow"))
+// lost says that nothing is here, to people or to programs.
+func (x *exchange) lost(people, programs error) error {
+	if path := x.r.URL.Path; x.wantsPage() && path != "/v1" && !strings.HasPrefix(path, "/v1/") {
+		return screen(func(*exchange) error { return people })(x)
+	}
+	return programs
 }

@@ -132,7 +132,7 @@ func (x *exchange) failPage(err error) {
 		x.leadTo(signInPath + "?return=" + url.QueryEscape(x.here()))
 		return
 	}
-	x.retryAfter(e)
+	x.advise(e)
 	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: []web.Link{{Text: "Home", Path: "/"}}, Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means

@@ -90,6 +90,12 @@ func TestPeopleReadErrorsAsPages(t *testing.T) {
 			t.Errorf("%s: %s", path, w.Header().Get("Content-Type"))
 		}
 	}
+	w = call(h, "GET", "/device/approve", "", "Accept", browser)
+	expectStatus(t, w, 405)
+	expectPage(t, w.Header())
+	if w.Header().Get("Allow") != "POST" || !strings.Contains(w.Body.String(), "one of our forms") {
+		t.Errorf("the address of a form: %v %s", w.Header(), w.Body)
+	}
 	failing := func(err error) route {
 		return route{get, "/failing", access.UserMe, inGeneral, screen(func(*exchange) error { return err })}
 	}

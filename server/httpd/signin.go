@@ -63,7 +63,7 @@ func signIn(x *exchange) error {
 		if name := form.Get("username"); api.ValidOwner(name) {
 			p.Username = name
 		}
-		x.retryAfter(e)
+		x.advise(e)
 		return x.show(kinds[code].status, p)
 	}
 	return err
@@ -71,7 +71,7 @@ func signIn(x *exchange) error {
 
 // beginSession gives the browser its session and leads it to a page.
 func (x *exchange) beginSession(s *warden.BrowserSession, page string) {
-	x.setCookie(sessionCookie, "/", s.Token.Reveal(), s.Expires)
+	x.setCookie(sessionCookie, x.sessionPath(), s.Token.Reveal(), s.Expires)
 	x.leadTo(ownPage(page))
 }
 
@@ -155,6 +155,7 @@ func returnFromForge(x *exchange) error {
 	if err != nil {
 		return x.notSignedIn(err, page)
 	}
+	x.refund() // people who are let in guess at nothing, however many sign in behind one address
 	x.beginSession(s, page)
 	return nil
 }
@@ -169,7 +170,7 @@ func (x *exchange) notSignedIn(err error, page string) error {
 	if page = ownPage(page); page != "/" {
 		again += "?return=" + url.QueryEscape(page)
 	}
-	x.retryAfter(e)
+	x.advise(e)
 	return x.show(kinds[e.Code].status, web.Message{
 		Heading: "You are not signed in", Text: e.Message, Next: []web.Link{{Text: "Sign in again", Path: again}}, Trace: x.id,
 	})

@@ -1,6 +1,7 @@
 package warden
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -91,13 +92,17 @@ func (w *Warden) identifyBearer(ctx context.Context, who Caller, c Credential) (
 	if !usable(c.Bearer) {
 		return Caller{}, unknown
 	}
-	h := w.bearers.hash(c.Bearer)
-	known, ok := w.bearers.get(h)
+	h := w.host.bearers.hash(c.Bearer)
+	known, ok := w.host.bearers.get(h)
 	if !ok && c.Exhausted != nil && c.Exhausted() {
 		return Caller{}, unknown
 	}
 	who.kind, who.scopes, who.token = access.PAT, access.All, api.NewSecret(c.Bearer)
 	if !ok {
+		// The code of a device login looks like tokens of some hosts.
+		if _, ours, err := w.DeviceKey(ctx, who.token); ours || err != nil {
+			return Caller{}, cmp.Or[error](err, unknown)
+		}
 		u, err := w.askBearer(ctx, c.Bearer, h)
 		if err != nil {
 			return Caller{}, err
@@ -120,7 +125,7 @@ func (w *Warden) identifyBearer(ctx context.Context, who Caller, c Credential) (
 
 // askBearer asks the code host, once for all who bring the same token along.
 func (w *Warden) askBearer(ctx context.Context, token string, h [32]byte) (store.User, error) {
-	flight := w.asked.DoChan("bearer "+string(h[:]), func() (any, error) {
+	flight := w.host.asked.DoChan("bearer "+string(h[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roleFlight)
 		defer cancel()
 		u, err := w.forge.Bearer(ctx, token)
@@ -129,7 +134,7 @@ func (w *Warden) askBearer(ctx context.Context, token string, h [32]byte) (store
 			if foreign, ok := errors.AsType[*forge.ForeignToken](err); ok {
 				refused = "This token cannot be used here: " + foreign.Why + ". Sign in with coffer login, or create an API key."
 			}
-			w.bearers.put(h, bearer{refused: refused})
+			w.host.bearers.put(h, bearer{refused: refused})
 			return store.User{}, errUnauthorized(refused)
 		}
 		if err != nil {
@@ -137,7 +142,7 @@ func (w *Warden) askBearer(ctx context.Context, token string, h [32]byte) (store
 		}
 		seen, err := w.seen(ctx, u)
 		if err == nil {
-			w.bearers.put(h, bearer{account: u.ID})
+			w.host.bearers.put(h, bearer{account: u.ID})
 		}
 		return seen, err
 	})

@@ -27,9 +27,17 @@ type BrowserSession struct {
 	Expires  time.Time
 }
 
-// browserToken is how many characters the token of a browser's session has: 238
-// bits, like an API key.
+// browserToken is how many random characters the token of a browser's session has:
+// 238 bits, like an API key.
 const browserToken = 40
+
+// newOwnToken is a token of ours for one purpose, with n random characters. It
+// begins like all that are ours, so that it is never taken for one of the code
+// host's, and sent there, wherever it turns up.
+func newOwnToken(purpose string, n int) (string, error) {
+	random, err := crypto.NewToken(n)
+	return ownPrefix + purpose + "_" + random, err
+}
 
 // arrival is somebody who signs in in a browser.
 type arrival struct {
@@ -48,7 +56,7 @@ func arrivalOf(c Credential, method string) arrival {
 // ends, whoever's it was: a browser has one, and a token that was known before
 // the sign-in must be worth nothing after it.
 func (w *Warden) begin(ctx context.Context, a arrival, find func(store.Tx, *journal, *keyring) (store.User, error)) (*BrowserSession, error) {
-	token, err := crypto.NewToken(browserToken)
+	token, err := newOwnToken("session", browserToken)
 	if err != nil {
 		return nil, err
 	}

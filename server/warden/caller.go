@@ -106,6 +106,9 @@ func (c Caller) platform() string {
 	}
 }
 
+// ownPrefix begins every token of ours that has no other form.
+const ownPrefix = "coffer_"
+
 func errUnauthorized(reason string) *api.Error {
 	return api.Errorf(api.Unauthorized, "%s", reason)
 }
@@ -129,7 +132,7 @@ func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
 		return Caller{}, errUnauthorized("This needs a token: send it as \"Authorization: Bearer <token>\".")
 	case c.Bearer == "":
 		return w.identifyBrowser(ctx, who, c.Cookie)
-	case strings.HasPrefix(c.Bearer, "coffer_"):
+	case strings.HasPrefix(c.Bearer, ownPrefix):
 		return w.identifyKey(ctx, who, c.Bearer)
 	case crypto.LooksLikeJWT(c.Bearer):
 		return w.identifySession(ctx, who, c.Bearer)

@@ -181,7 +181,7 @@ func (w *Warden) noteConsumed(ctx context.Context, code [32]byte) error {
 // VerifyDevice shows somebody what a user code would sign in, and gives them the
 // token to decide with. An earlier token for the same code is void.
 func (w *Warden) VerifyDevice(ctx context.Context, who Caller, req api.VerifyDevice) (*api.VerifiedDevice, error) {
-	random, err := crypto.NewToken(confirmLength)
+	random, err := newOwnToken("confirm", confirmLength)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (w *Warden) VerifyDevice(ctx context.Context, who Caller, req api.VerifyDev
 			return err
 		}
 		d = found
-		token = hex.EncodeToString(d.Code[:]) + "." + random
+		token = random + "." + hex.EncodeToString(d.Code[:])
 		d.Confirm, d.ConfirmIn = crypto.HashToken(token), who.session.ID
 		return tx.PutDevice(d)
 	})
@@ -280,8 +280,8 @@ func (w *Warden) decideDevice(ctx context.Context, who Caller, act access.Action
 func confirmedDevice(tx store.Tx, j *journal, token string) (store.Device, error) {
 	void := api.Errorf(api.NotFound,
 		"This confirmation is not valid, or no longer. If you have just decided, look at your terminal; otherwise enter the code again.")
-	first, _, _ := strings.Cut(token, ".")
-	code, err := hex.DecodeString(first)
+	_, last, _ := strings.Cut(token, ".")
+	code, err := hex.DecodeString(last)
 	if err != nil || len(code) != 32 {
 		return store.Device{}, void
 	}
@@ -306,18 +306,19 @@ func deviceMeta(d store.Device) map[string]any {
 }
 
 // RefuseDevice denies a device login for a stranger, who was on the way to sign in
-// for its user code and turned back at the code host. A code that is not known, or
-// decided, stays what it is.
+// for its user code and turned back at the code host, and reports whether it did. A
+// code that is not known, or decided, stays what it is.
 //
 // Only the browser that set out for the code may say so. Whoever makes one set out
 // has the code already, so a stranger can at most spoil a login whose code they
 // were shown.
-func (w *Warden) RefuseDevice(ctx context.Context, who Caller, userCode string) error {
+func (w *Warden) RefuseDevice(ctx context.Context, who Caller, userCode string) (refused bool, err error) {
 	code, ok := crypto.ParseUserCode(userCode)
 	if !ok {
-		return nil
+		return false, nil
 	}
-	_, err := w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
+	_, err = w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
+		refused = false
 		d, err := pendingDevice(tx, code, j.now)
 		if api.CodeOf(err) == api.NotFound {
 			return 0, nil
@@ -328,9 +329,10 @@ func (w *Warden) RefuseDevice(ctx context.Context, who Caller, userCode string) 
 		j.who = who
 		d.State, d.Decided, d.Confirm, d.ConfirmIn = store.DeviceDenied, store.At(j.now), [32]byte{}, store.ID{}
 		j.note("device_login_denied", deviceMeta(d))
+		refused = true
 		return 0, tx.PutDevice(d)
 	})
-	return w.outward(err)
+	return refused && err == nil, w.outward(err)
 }
 
 // ExpireDevices forgets the device logins that ended long enough ago, and with

@@ -300,7 +300,11 @@ func TestARefusalOnTheWayToSignInDenies(t *testing.T) {
 	d.approve(approved)
 	records := len(d.rows(tagRow))
 	for _, code := range []string{pending.UserCode, approved.UserCode, "BCDFG-HJK23", "nonsense"} {
-		must(t, d.w.RefuseDevice(t.Context(), d.program, code))
+		refused, err := d.w.RefuseDevice(t.Context(), d.program, code)
+		must(t, err)
+		if refused != (code == pending.UserCode) {
+			t.Errorf("%s refused: %t", code, refused)
+		}
 	}
 	d.stands(pending, api.DeviceDenied)
 	d.stands(approved, api.DeviceApproved)

@@ -104,12 +104,15 @@ func (w *Warden) enter(ctx context.Context, who Caller, act access.Action, repo 
 
 // refuse holds what the code host said of a caller against what the action needs.
 func (w *Warden) refuse(ctx context.Context, who Caller, act access.Action, vault store.Vault, f found, repo string) error {
-	if owns, err := w.orphaned(ctx, who, act, vault, f); err != nil || owns {
+	owns, err := w.orphaned(ctx, who, act, vault, f)
+	if err != nil {
 		return err
+	}
+	if owns {
+		return refuseRole(who, act, access.Admin, access.Outsider, repo) // all else that limits an admin limits them
 	}
 	standing := access.Outsider
 	if row := act.Row(); row.Standing != access.Outsider && f.role != access.None && f.role < row.Role {
-		var err error
 		if standing, err = w.standing(ctx, who, vault); err != nil {
 			return err
 		}
@@ -137,7 +140,7 @@ func (p *pass) leave() { p.keys.users.RUnlock() }
 func (p *pass) settle(ctx context.Context, err error) error {
 	err = p.w.settle(ctx, p.who, p.act, p.vault, err)
 	if err == nil && p.vault.OwnerKind == store.OwnerOrg {
-		p.w.rosters.visited(p.vault.OwnerID, p.who.user)
+		p.w.host.rosters.visited(p.vault.OwnerID, p.who.user)
 	}
 	return err
 }

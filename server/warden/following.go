@@ -20,7 +20,7 @@ import (
 // wrong is only logged: the next answer will show the same.
 func (w *Warden) follow(ctx context.Context, vault store.Vault, f found) {
 	if f.repo.ID != "" {
-		w.confirmed.note(vault.ID, w.now())
+		w.host.confirmed.note(vault.ID, w.now())
 	}
 	if !changed(vault, f) {
 		return
@@ -83,7 +83,7 @@ func (w *Warden) followIn(tx store.Tx, j *journal, id store.ID, f found) error {
 // Vault where there is none, or the caller may not see the repository.
 func (w *Warden) vaultCalled(ctx context.Context, who Caller, name string) (v store.Vault, err error) {
 	k := nameOf{who.user.Account, strings.ToLower(name), who.credential()}
-	id, epoch, known := recall(w.roles, &w.roles.names, k)
+	id, epoch, known := recall(w.host.roles, &w.host.roles.names, k)
 	if !known {
 		owner, short, _ := api.SplitRepo(name)
 		repo, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
@@ -93,7 +93,7 @@ func (w *Warden) vaultCalled(ctx context.Context, who Caller, name string) (v st
 			return v, w.errForge(who, err)
 		}
 		id = repo.ID
-		keep(w.roles, &w.roles.names, k, id, epoch, noRoleTTL)
+		keep(w.host.roles, &w.host.roles.names, k, id, epoch, noRoleTTL)
 	}
 	if id == "" {
 		return v, nil

@@ -2,7 +2,10 @@ package warden
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"coffer/crypto"
 	"coffer/server/access"
@@ -10,6 +13,30 @@ import (
 	"coffer/server/forge"
 	"coffer/store"
 )
+
+// hostState is what an instance knows of its code host for a while: what the host
+// said and until when that counts, what it is being asked, and what is to be asked
+// next. None of it is on disk, and all of it may be lost: then the host is asked
+// again.
+type hostState struct {
+	roles     *roleCache // what it said of callers and repositories
+	bearers   *bearers   // and of tokens that requests brought along
+	confirmed confirmed  // when it last showed a vault's repository
+	rosters   *rosters   // organizations whose members are to be asked for
+
+	asked    singleflight.Group // questions about roles and tokens
+	renewals singleflight.Group // of grants, by user
+
+	events chan struct{} // webhooks left something to do
+	doing  sync.Mutex    // held by whoever does it
+}
+
+func newHostState(now func() time.Time, roleTTL time.Duration) hostState {
+	return hostState{
+		roles: newRoleCache(now, roleTTL), bearers: newBearers(now), rosters: newRosters(now),
+		events: make(chan struct{}, 1),
+	}
+}
 
 // CheckForge tries the configuration of the code host. It waits for the host.
 func (w *Warden) CheckForge(ctx context.Context, who Caller, _ api.Empty) (*api.ForgeCheck, error) {

@@ -99,7 +99,7 @@ func (w *Warden) grantToken(ctx context.Context, user store.ID) (string, error) 
 // renew gets a new access token for a user in place of one that is about to end
 // or was turned down. Who asks while one is under way gets what that one brings.
 func (w *Warden) renew(ctx context.Context, user store.ID, stale string) (string, error) {
-	flight := w.renewals.DoChan(user.String(), func() (any, error) {
+	flight := w.host.renewals.DoChan(user.String(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 		defer cancel()
 		return w.renewOnce(ctx, user, stale)

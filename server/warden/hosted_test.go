@@ -330,3 +330,9 @@ func TestTheBuiltInHostIsClosedElsewhere(t *testing.T) {
 	}
 	must(t, second(h.w.SignIn(t.Context(), operator, api.SignIn{Username: "LOGIN7"})))
 }
+
+func TestTicketsHaveAKeyOfTheirOwn(t *testing.T) {
+	if newHosted(t).w.TakesForTicket(`{"Verifier":"v"}`) {
+		t.Error("the key of stored records seals tickets")
+	}
+}

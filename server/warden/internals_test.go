@@ -2,7 +2,9 @@ package warden
 
 import (
 	"context"
+	"encoding/base64"
 
+	"coffer/server/api"
 	"coffer/server/forge"
 	"coffer/store"
 )
@@ -22,3 +24,16 @@ func (w *Warden) ForgetHost() { w.forgetHost() }
 
 // DoEvents does what webhooks asked for and what is due.
 func (w *Warden) DoEvents(ctx context.Context) error { return w.doEvents(ctx) }
+
+// TakesForTicket reports whether what the key of stored records sealed passes for
+// a ticket of a sign-in.
+func (w *Warden) TakesForTicket(ticket string) bool {
+	keys, err := w.holdKeys()
+	if err != nil {
+		return false
+	}
+	defer keys.users.RUnlock()
+	sealed := keys.system.Seal(nil, []byte(ticket), ticketContext)
+	_, ok := keys.openTicket(api.NewSecret(base64.RawURLEncoding.EncodeToString(sealed)))
+	return ok
+}

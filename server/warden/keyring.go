@@ -19,8 +19,9 @@ type keyring struct {
 	root    *crypto.Root
 	system  *crypto.DataKey
 	audit   auditKeys
-	tags    [32]byte // key of entity tags
-	states  [32]byte // key of the states that browsers bring back from the code host
+	tags    [32]byte        // key of entity tags
+	states  [32]byte        // key of the states that browsers bring back from the code host
+	tickets *crypto.DataKey // of what a browser keeps meanwhile
 	tokens  *crypto.Signer
 
 	mu   sync.RWMutex
@@ -52,7 +53,8 @@ func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {
 	}
 	tokens, err := crypto.NewSigner("coffer-"+i.ID.String()[:8], secret)
 	return &keyring{
-		root: root, system: system, audit: audit, tags: root.Subkey("entity tags"), states: root.Subkey("sign-in states"), tokens: tokens,
+		root: root, system: system, audit: audit, tags: root.Subkey("entity tags"), states: root.Subkey("sign-in states"),
+		tickets: root.SubDataKey("sign-in tickets"), tokens: tokens,
 		data: make(map[dataKeyID]*crypto.DataKey),
 	}, err
 }
@@ -126,6 +128,7 @@ func (k *keyring) wipe() {
 	clear(k.data)
 	k.audit.destroy()
 	k.system.Destroy()
+	k.tickets.Destroy()
 	k.root.Destroy()
 	k.users.Unlock()
 }

@@ -108,7 +108,7 @@ func (w *Warden) SetLocalMember(ctx context.Context, who Caller, req api.SetLoca
 		j.note("org_member_set", map[string]any{"org": req.Org, "username": user.Name, "role": req.Role})
 		return tx.SetLocalMember(org.ID, user.ID, req.Role)
 	})
-	w.roles.forget()
+	w.host.roles.forget()
 	return err
 }
 
@@ -153,7 +153,7 @@ func (w *Warden) AddLocalRepo(ctx context.Context, who Caller, req api.AddLocalR
 		j.note("local_repo_added", map[string]any{"repoFullName": spelled, "public": repo.Public})
 		return err
 	})
-	w.roles.forget()
+	w.host.roles.forget()
 	return &api.LocalRepo{ID: int64(repo.ID), RepoFullName: spelled, Public: repo.Public}, err
 }
 
@@ -184,7 +184,7 @@ func (w *Warden) GrantLocalRepo(ctx context.Context, who Caller, req api.GrantLo
 		j.note("repository_role_set", map[string]any{"repoFullName": req.RepoFullName, "username": user.Name, "role": req.Role})
 		return tx.SetLocalRole(repo.ID, user.ID, role)
 	})
-	w.roles.forget()
+	w.host.roles.forget()
 	return err
 }
 

@@ -81,7 +81,7 @@ func (w *Warden) Depart(_ context.Context, page, device string) (*Departure, err
 	}
 	return &Departure{
 		URL:     to,
-		Ticket:  api.NewSecret(base64.RawURLEncoding.EncodeToString(keys.system.Seal(nil, text, ticketContext))),
+		Ticket:  api.NewSecret(base64.RawURLEncoding.EncodeToString(keys.tickets.Seal(nil, text, ticketContext))),
 		Expires: t.Expires,
 	}, nil
 }
@@ -119,7 +119,7 @@ func (k *keyring) openTicket(sealed api.Secret) (t ticket, ok bool) {
 	if err != nil {
 		return t, false
 	}
-	text, err := k.system.Open(nil, raw, ticketContext)
+	text, err := k.tickets.Open(nil, raw, ticketContext)
 	return t, err == nil && json.Unmarshal(text, &t) == nil
 }
 
@@ -137,10 +137,13 @@ func (w *Warden) Arrive(ctx context.Context, c Credential, back Return) (s *Brow
 		return nil, "", w.outward(err)
 	}
 	if refused != nil && refused.reason == turnedBack && t.Device != "" {
-		if err := w.RefuseDevice(ctx, a.who, t.Device); err != nil {
+		too, err := w.RefuseDevice(ctx, a.who, t.Device)
+		if err != nil {
 			return nil, "", err
 		}
-		refused.answer.Message += " The program that waited for you was refused, too: start its login again."
+		if too {
+			refused.answer.Message += " The program that waited for you was refused, too: start its login again."
+		}
 	}
 	if refused != nil {
 		return nil, t.Page, w.turnAway(ctx, a, refused.reason, refused.answer)

@@ -439,19 +439,22 @@ func TestWorkInAVaultHasTheRosterReadOnceInAWhile(t *testing.T) {
 func TestAClosingServerStopsReadingRosters(t *testing.T) {
 	c := newClub(t)
 	c.vault()
-	c.host.says(func(h *clubHost) { h.Forge = hanging{h.Forge} })
+	asked := make(chan struct{})
+	c.host.says(func(h *clubHost) { h.Forge = hanging{h.Forge, asked} })
 	c.visit("ann", "acme/api")
-	eventually(t, func() bool { return len(hangs) == 1 })
+	<-asked
 	must(t, c.w.Close())
 }
 
-// hanging is a code host that does not answer for rosters.
-type hanging struct{ forge.Forge }
+// hanging is a code host that does not answer for rosters. The first time that it
+// is asked for one, it says so.
+type hanging struct {
+	forge.Forge
+	asked chan struct{}
+}
 
-var hangs = make(chan struct{}, 1)
-
-func (hanging) Members(ctx context.Context, _ forge.Asker, _ forge.Organization) ([]forge.Member, error) {
-	hangs <- struct{}{}
+func (h hanging) Members(ctx context.Context, _ forge.Asker, _ forge.Organization) ([]forge.Member, error) {
+	close(h.asked)
 	<-ctx.Done()
 	return nil, &forge.Unavailable{Err: ctx.Err()}
 }

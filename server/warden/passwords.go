@@ -51,12 +51,12 @@ func (w *Warden) SignInWithPassword(ctx context.Context, c Credential, username 
 	}
 	a := arrivalOf(c, byPassword)
 	a.who.user = known
-	if wait := w.passwords.lockouts.attempt(username); wait > 0 {
-		return nil, w.turnAway(ctx, a, "locked", errLocked(wait))
-	}
-	right, err := w.passwords.verify(ctx, account.Password, password)
-	if err != nil {
+	right, wait, err := w.passwords.verify(ctx, username, account.Password, password)
+	switch {
+	case err != nil:
 		return nil, w.outward(err)
+	case wait > 0:
+		return nil, w.turnAway(ctx, a, "locked", errLocked(wait))
 	}
 	wrong := api.Errorf(api.Unauthorized, "This is not the right password, or there is no such user. Check both and try again.")
 	switch {
@@ -111,24 +111,30 @@ func (w *Warden) accountNamed(ctx context.Context, name string) (account store.L
 	return account, u, err
 }
 
-// verify holds a password against a hash, or against nobody's if there is none.
-func (p *passwords) verify(ctx context.Context, hash string, password api.Secret) (bool, error) {
+// verify holds a password against a hash, or against nobody's if there is none. It
+// counts as an attempt for the name, and if there were too many says how long to
+// wait before the next. Who leaves before it is their turn made none: a name costs
+// whoever sends it a hash, or many names could make another be forgotten.
+func (p *passwords) verify(ctx context.Context, name, hash string, password api.Secret) (right bool, wait time.Duration, err error) {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():
-		return false, api.Errorf(api.Unavailable, "Too many people are signing in at once. Try again in a moment.")
+		return false, 0, api.Errorf(api.Unavailable, "Too many people are signing in at once. Try again in a moment.")
 	}
 	defer func() { <-p.slots }()
+	if wait := p.lockouts.attempt(name); wait > 0 {
+		return false, wait, nil
+	}
 	nobodys, err := p.nobodys()
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	if hash == "" {
 		hash = nobodys
 	}
-	right, err := crypto.VerifyPassword(hash, []byte(password.Reveal()))
+	right, err = crypto.VerifyPassword(hash, []byte(password.Reveal()))
 	if err != nil {
-		return false, errors.Join(errors.New("check a password"), err)
+		return false, 0, errors.Join(errors.New("check a password"), err)
 	}
-	return right, nil
+	return right, 0, nil
 }

@@ -30,15 +30,15 @@ func TestNobodysPasswordCostsAsMuch(t *testing.T) {
 		t.Errorf("%s costs other than %s", nobodys, anns)
 	}
 	for hash, want := range map[string]bool{anns: true, "": false, nobodys: false} {
-		if right, err := p.verify(t.Context(), hash, api.NewSecret("right")); right != want || err != nil {
+		if right, _, err := p.verify(t.Context(), "ann", hash, api.NewSecret("right")); right != want || err != nil {
 			t.Errorf("%q: %t %v", hash, right, err)
 		}
 	}
-	if _, err := p.verify(t.Context(), "no hash", api.NewSecret("right")); err == nil {
+	if _, _, err := p.verify(t.Context(), "ann", "no hash", api.NewSecret("right")); err == nil {
 		t.Error("a damaged hash is no error")
 	}
 	p.nobodys = func() (string, error) { return "no hash", nil }
-	if _, err := p.verify(t.Context(), "", api.NewSecret("right")); err == nil {
+	if _, _, err := p.verify(t.Context(), "ann", "", api.NewSecret("right")); err == nil {
 		t.Error("a name that nobody has is held against nothing")
 	}
 	for range cap(p.slots) {
@@ -46,7 +46,7 @@ func TestNobodysPasswordCostsAsMuch(t *testing.T) {
 	}
 	for _, hash := range []string{anns, ""} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		if _, err := p.verify(ctx, hash, api.NewSecret("right")); api.CodeOf(err) != api.Unavailable {
+		if _, _, err := p.verify(ctx, "ann", hash, api.NewSecret("right")); api.CodeOf(err) != api.Unavailable {
 			t.Errorf("%q does not wait for its turn: %v", hash, err)
 		}
 		cancel()
@@ -122,5 +122,27 @@ func TestAFloodOfNamesIsBounded(t *testing.T) {
 	}
 	if n := len(l.newer) + len(l.older); n > 2*maxNames {
 		t.Errorf("%d names are kept", n)
+	}
+}
+
+// TestWhoDoesNotWaitForTheirTurnIsNotCounted: names that cost no work could be
+// sent until the pauses of others are forgotten.
+func TestWhoDoesNotWaitForTheirTurnIsNotCounted(t *testing.T) {
+	p := newPasswords(time.Now)
+	for range cap(p.slots) {
+		p.slots <- struct{}{}
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for range 2 * freeAttempts {
+		if _, _, err := p.verify(gone, "ann", "", api.NewSecret("wrong")); api.CodeOf(err) != api.Unavailable {
+			t.Fatalf("it was not waited for: %v", err)
+		}
+	}
+	if n := len(p.lockouts.newer); n > 0 {
+		t.Errorf("%d names are kept", n)
+	}
+	if wait := p.lockouts.attempt("ann"); wait > 0 {
+		t.Errorf("the next one waits %s", wait)
 	}
 }

@@ -55,7 +55,7 @@ func (w *Warden) FollowRepositories(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if w.now().Sub(w.confirmed.last(v.ID)) >= every {
+			if w.now().Sub(w.host.confirmed.last(v.ID)) >= every {
 				due = append(due, v)
 			}
 		}
@@ -71,7 +71,7 @@ func (w *Warden) FollowRepositories(ctx context.Context) error {
 		if err := w.lookAgain(ctx, v.RepoID, false); err != nil {
 			return w.errForge(Caller{}, err)
 		}
-		w.confirmed.note(v.ID, w.now())
+		w.host.confirmed.note(v.ID, w.now())
 	}
 	return nil
 }

@@ -104,22 +104,22 @@ func (k roleOf) flight(epoch uint64) string {
 // from the cache. A host that does not answer is an error and never a role.
 func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found, error) {
 	k := roleOf{who.user.Account, vault.RepoID, who.credential()}
-	known, epoch, ok := recall(w.roles, &w.roles.roles, k)
+	known, epoch, ok := recall(w.host.roles, &w.host.roles.roles, k)
 	if ok {
 		return known, nil
 	}
-	flight := w.asked.DoChan(k.flight(epoch), func() (any, error) {
+	flight := w.host.asked.DoChan(k.flight(epoch), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roleFlight)
 		defer cancel()
 		f, err := w.askRole(ctx, who, vault)
 		if err != nil {
 			return f, err
 		}
-		ttl := w.roles.ttl
+		ttl := w.host.roles.ttl
 		if f.role == access.None {
 			ttl = min(ttl, noRoleTTL)
 		}
-		keep(w.roles, &w.roles.roles, k, f, epoch, ttl)
+		keep(w.host.roles, &w.host.roles.roles, k, f, epoch, ttl)
 		w.follow(ctx, vault, f)
 		return f, nil
 	})

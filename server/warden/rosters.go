@@ -65,7 +65,7 @@ func (r *rosters) visited(org string, by store.User) {
 func (w *Warden) readRosters(ctx context.Context) {
 	for {
 		select {
-		case v := <-w.rosters.queue:
+		case v := <-w.host.rosters.queue:
 			if err := w.afterVisit(ctx, v); err != nil && ctx.Err() == nil {
 				w.log.Info("an organization's roster could not be read", "organization", v.org, "error", err)
 			}

@@ -208,7 +208,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 	if err != nil {
 		return nil, err
 	}
-	w.confirmed.note(vault.ID, w.now())
+	w.host.confirmed.note(vault.ID, w.now())
 	return &api.CreatedVault{Vault: made, VaultID: made.ID, Message: "Vault created for " + made.RepoFullName + "."}, nil
 }
 
@@ -222,7 +222,7 @@ func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (fo
 	}
 	owner, short, _ := api.SplitRepo(name)
 	repo, err = registrar.Register(ctx, who.user.Account, owner, short)
-	w.roles.forget()
+	w.host.roles.forget()
 	switch {
 	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrRefused):
 		return repo, access.None, nil

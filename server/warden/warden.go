@@ -25,8 +25,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"coffer/crypto"
 	"coffer/server/api"
 	"coffer/server/billing"
@@ -98,17 +96,10 @@ type Warden struct {
 	forge     forge.Forge
 	now       func() time.Time
 	log       *slog.Logger
+	host      hostState
 	keys      atomic.Pointer[keyring] // nil while sealed
-	roles     *roleCache
-	bearers   *bearers
-	doing     sync.Mutex    // of events
-	events    chan struct{} // webhooks left something to do
-	confirmed confirmed
 	uses      *keyUses
 	passwords *passwords
-	rosters   *rosters
-	asked     singleflight.Group // roles, of the code host
-	renewals  singleflight.Group // of grants, by user
 	batch     *batch
 	notary    *notary
 	pump      *pump // nil when nothing is streamed
@@ -136,17 +127,13 @@ func New(c Config) *Warden {
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour
 	}
-	w := &Warden{c: c, store: c.Store, now: c.Now, log: c.Log}
+	w := &Warden{c: c, store: c.Store, now: c.Now, log: c.Log, host: newHostState(c.Now, c.RoleTTL)}
 	if c.Forge == nil {
 		c.Forge = func(d forge.Directory) forge.Forge { return forge.NewLocal(d) }
 	}
 	w.forge = c.Forge(directory{w})
-	w.roles = newRoleCache(c.Now, c.RoleTTL)
-	w.bearers = newBearers(c.Now)
-	w.events = make(chan struct{}, 1)
 	w.uses = newKeyUses()
 	w.passwords = newPasswords(c.Now)
-	w.rosters = newRosters(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
 	w.batch = newBatch(w)

@@ -47,14 +47,14 @@ func (w *Warden) Webhook(ctx context.Context, kind string, header func(string) s
 		w.log.Error("a webhook's delivery could not be stored", "event", e.Name, "error", err)
 		return &api.Error{Code: api.Internal}
 	}
-	nudge(w.events)
+	nudge(w.host.events)
 	return nil
 }
 
 // forgetHost drops whatever is remembered of the code host's answers.
 func (w *Warden) forgetHost() {
-	w.roles.forget()
-	w.bearers.forget()
+	w.host.roles.forget()
+	w.host.bearers.forget()
 }
 
 var errNoHook = &api.Error{Code: api.Unavailable, RetryAfter: time.Hour,
@@ -112,7 +112,7 @@ func (w *Warden) runEvents(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.events:
+		case <-w.host.events:
 		case <-tick.C:
 		}
 		if w.keys.Load() == nil {
@@ -127,8 +127,8 @@ func (w *Warden) runEvents(ctx context.Context) {
 // doEvents does what is due. One at a time does so: the same event twice at once
 // would ask the host for nothing.
 func (w *Warden) doEvents(ctx context.Context) error {
-	w.doing.Lock()
-	defer w.doing.Unlock()
+	w.host.doing.Lock()
+	defer w.host.doing.Unlock()
 	var all []store.Event
 	err := w.store.View(ctx, func(r store.Reader) (err error) {
 		all, err = r.Events()

@@ -2,7 +2,9 @@ package forgetest
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -108,6 +110,19 @@ func Truncated(_ *Fake, rw http.ResponseWriter, r *http.Request, next http.Handl
 	spoil(rw, r, next, func(body []byte) []byte { return body[:len(body)/2] })
 }
 
+// Hollow answers with the right JSON's objects and lists, but with nothing in the
+// objects.
+func Hollow(_ *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+	spoil(rw, r, next, func(body []byte) []byte {
+		var items []struct{}
+		if json.Unmarshal(body, &items) != nil {
+			return []byte("{}")
+		}
+		hollow, _ := json.Marshal(items) // of empty structs
+		return hollow
+	})
+}
+
 // CutOff breaks the connection in the middle of the right answer.
 func CutOff(_ *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	spoil(rw, r, next, func(body []byte) []byte { return body[:len(body)/2] })
@@ -124,6 +139,7 @@ func Huge(_ *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 func spoil(rw http.ResponseWriter, r *http.Request, next http.Handler, change func([]byte) []byte) {
 	right := httptest.NewRecorder()
 	next.ServeHTTP(right, r)
+	maps.Copy(rw.Header(), right.Header())
 	rw.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_, _ = rw.Write(change(right.Body.Bytes())) // a client that left is no concern of ours
 }
@@ -132,6 +148,11 @@ func spoil(rw http.ResponseWriter, r *http.Request, next http.Handler, change fu
 func HTML(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = io.WriteString(rw, "<!doctype html><title>Sign in</title>")
+}
+
+// Lost answers like a proxy that cannot find the host, while that is away.
+func Lost(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	http.Error(rw, "404 page not found", http.StatusNotFound)
 }
 
 // Astray redirects to another host.

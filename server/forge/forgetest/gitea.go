@@ -23,6 +23,7 @@ type Gitea struct {
 
 	mu      sync.Mutex
 	browser int64 // the user who is signed in there
+	pages   bool  // people sign in and agree by themselves
 }
 
 // NewGitea listens as a Gitea.
@@ -270,7 +271,10 @@ func (g *Gitea) routes() {
 	g.api("/orgs/{org}/teams", false, "organization", g.inOrg(g.orgTeams))
 	g.api("/teams/{id}/members", false, "organization", g.teamMembers)
 	g.api("/admin/orgs", false, "admin", g.adminOrgs)
+	g.mux.HandleFunc("GET /user/login", g.signInPage)
+	g.mux.HandleFunc("POST /user/login", g.signInThere)
 	g.mux.HandleFunc("GET /login/oauth/authorize", g.authorize)
+	g.mux.HandleFunc("POST /login/oauth/grant", g.consent)
 	g.mux.HandleFunc("POST /login/oauth/access_token", g.accessToken)
 	g.mux.HandleFunc("POST /login/oauth/introspect", g.introspect)
 }

@@ -16,21 +16,28 @@ func (g *Gitea) SignIn(user int64) {
 	g.browser = user
 }
 
-// authorize is the page of consent, which the user agrees to at once.
+// authorize is the page of consent. Without [Gitea.ShowPages] the user agrees to
+// it at once.
 func (g *Gitea) authorize(rw http.ResponseWriter, r *http.Request) {
-	g.mu.Lock()
-	user := g.browser
-	g.mu.Unlock()
+	user, shown := g.visitor(r)
 	q := r.URL.Query()
 	app, err := g.World.App(q.Get("client_id"), "")
 	switch {
+	case user == 0 && shown:
+		http.Redirect(rw, r, giteaBase(r)+"/user/login?redirect_to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 	case user == 0:
 		http.Redirect(rw, r, giteaBase(r)+"/user/login", http.StatusSeeOther)
-		return
 	case err != nil, q.Get("redirect_uri") != app.Redirect:
 		http.Error(rw, "Unregistered Redirect URI", http.StatusBadRequest)
-		return
+	case shown:
+		g.askConsent(rw, app, q)
+	default:
+		g.grant(rw, r, user, app, q)
 	}
+}
+
+// grant sends the browser back with what the user agreed to.
+func (g *Gitea) grant(rw http.ResponseWriter, r *http.Request, user int64, app App, q url.Values) {
 	back := url.Values{"state": {q.Get("state")}}
 	switch {
 	case q.Get("response_type") != "code":

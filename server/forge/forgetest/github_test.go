@@ -77,8 +77,9 @@ func newGitHub(t *testing.T, appUsers bool) (*forgetest.Host, *forgetest.GitHub)
 func TestTheRulesSeeWhoseApplicationATokenIs(t *testing.T) {
 	credulous := func(t *testing.T) *forgetest.Host {
 		h, g := newGitHub(t, false)
+		ours := map[string]any{"app": map[string]any{"client_id": h.OAuth.App.ClientID}}
 		g.Break("/api/v3/applications/", func(_ *forgetest.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
-			forgetest.Answer(rw, http.StatusOK, map[string]any{})
+			forgetest.Answer(rw, http.StatusOK, ours)
 		})
 		return h
 	}

@@ -1,6 +1,7 @@
 package forgetest_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -54,6 +55,9 @@ func (c *plainClient) once(ctx context.Context, method, address, token string, f
 	if err != nil || res.StatusCode == http.StatusBadGateway {
 		return nil, &forge.Unavailable{Err: errBroken}
 	}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		return nil, &forge.Unavailable{Err: errors.New("no word of the host's")}
+	}
 	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
 	switch res.StatusCode {
 	case http.StatusUnauthorized:
@@ -65,7 +69,8 @@ func (c *plainClient) once(ctx context.Context, method, address, token string, f
 	case http.StatusBadRequest:
 		return nil, errRefused
 	}
-	if res.StatusCode != http.StatusOK || json.Unmarshal(body, out) != nil {
+	hollow := out != nil && bytes.Contains(body, []byte("{}")) // the plain host leaves nothing out
+	if res.StatusCode != http.StatusOK || hollow || json.Unmarshal(body, out) != nil {
 		return nil, &forge.Unavailable{RetryAfter: time.Duration(seconds) * time.Second, Err: errors.New("nonsense")}
 	}
 	return res.Header, nil

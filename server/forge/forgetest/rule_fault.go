@@ -107,7 +107,9 @@ func checkSpoiled(ctx context.Context, h *Host) error {
 		{"429 without a time", TooMany(""), 0},
 		{"500", Status(http.StatusInternalServerError), 0},
 		{"half of the JSON", Truncated, 0},
+		{"hollow JSON", Hollow, 0},
 		{"a page for people", HTML, 0},
+		{"a proxy's 404", Lost, 0},
 		{"too much", Huge, 0},
 		{"a redirect to another host", Astray, 0},
 	}
