@@ -162,10 +162,12 @@ const noticeCookie = "coffer_notice"
 const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
+	fileImported notice = "file-imported"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
+	fileImported: "What you chose is stored.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
 }
 
