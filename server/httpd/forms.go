@@ -236,10 +236,12 @@ const (
 	secretRenamed   notice = "secret-renamed"
 	secretTrashed   notice = "secret-trashed" // can be undone
 	secretBack      notice = "secret-back"
+	fileImported    notice = "file-imported"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
+	fileImported: "What you chose is stored.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
 	userAdded:    "The user can sign in now.",

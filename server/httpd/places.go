@@ -33,6 +33,7 @@ const vaultPath = "/vaults/:owner/:repo"
 var vaultPlaces = []place{
 	{name: "Secrets", path: vaultPath, within: vaultPath + "/secrets", action: access.SecretList},
 	{name: "Compare", path: vaultPath + "/compare", action: access.Pull},
+	{name: "Import and export", path: vaultPath + "/import", within: vaultPath + "/raw", action: access.Pull},
 	{name: "History", path: vaultPath + "/history", action: access.VersionList},
 	{name: "Trash", path: vaultPath + "/trash", action: access.TrashList},
 	{name: "Environments", path: vaultPath + "/environments", action: access.EnvironmentList},
