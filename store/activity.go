@@ -176,21 +176,25 @@ func passPruned(err error) error {
 
 // listed is the record that an entry of a list names.
 func (r Reader) listed(number []byte) (Activity, error) {
-	b, err := r.kv.Get(key(tagActivity, number))
-	if isNotFound(err) {
-		if base, err := r.ActivityBase(); err == nil && len(number) == 8 && binary.BigEndian.Uint64(number) <= base.Number {
-			return Activity{}, errPruned
-		}
-		return Activity{}, fmt.Errorf("%w: the audit log lacks a record that a list names", kv.ErrCorrupt)
-	}
-	if err != nil {
-		return Activity{}, err
-	}
-	row, err := parseRow(b)
+	row, err := r.listedRow(number)
 	if err != nil {
 		return Activity{}, err
 	}
 	return row.Activity()
+}
+
+func (r Reader) listedRow(number []byte) (Row, error) {
+	b, err := r.kv.Get(key(tagActivity, number))
+	if isNotFound(err) {
+		if base, err := r.ActivityBase(); err == nil && len(number) == 8 && binary.BigEndian.Uint64(number) <= base.Number {
+			return Row{}, errPruned
+		}
+		return Row{}, fmt.Errorf("%w: the audit log lacks a record that a list names", kv.ErrCorrupt)
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	return parseRow(b)
 }
 
 // EachActivityIn calls fn for a vault's records, newest first, until fn says stop.

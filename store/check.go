@@ -74,11 +74,15 @@ func (c *check) vaults() error {
 }
 
 func (c *check) vault(v Vault) error {
+	if !v.Overtaken {
+		if err := c.want(nameKey(v.Repository()), v.ID[:], "vault %s (%s) is not found by its name", v.ID, v.Repository()); err != nil {
+			return err
+		}
+	}
 	for _, index := range []struct {
 		key, value []byte
 		name       string
 	}{
-		{nameKey(v.Repository()), nil, "by its name"}, // or, where that name changed hands, another one
 		{key(tagVaultRepo, v.RepoID), v.ID[:], "by its repository"},
 		{key(tagVaultAccount, v.Account(), "\x00", v.ID), nil, "by its account"},
 		{key(tagVaultKey, v.ID, v.Generation), nil, "with a data key"},

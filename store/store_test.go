@@ -151,6 +151,24 @@ func TestNamesChangeHands(t *testing.T) {
 	if at := found(name); !at.IsZero() {
 		t.Errorf("the name of a deleted vault leads to %s", at)
 	}
+
+	// One that was overtaken need not have been seen under another name when the
+	// new holder goes.
+	third := second
+	third.ID, third.RepoID, third.Name = id(3), "third", first.Name
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.AddVault(third, []byte("k")) }))
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.DeleteVault(third) }))
+	if at := found(first.Repository()); !at.IsZero() {
+		t.Errorf("a name that was lost leads to %s", at)
+	}
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.MoveVault(first) }))
+	if at := found(first.Repository()); at != first.ID {
+		t.Errorf("a name that was had again leads to %s", at)
+	}
+	must(t, s.Update(ctx, func(tx Tx) error { return tx.kv.Delete(nameKey(first.Repository())) }))
+	if err := s.Check(ctx); !errors.Is(err, kv.ErrCorrupt) {
+		t.Errorf("a name that went missing: %v", err)
+	}
 }
 
 func TestNewestAreSortedByKeyAndCounted(t *testing.T) {

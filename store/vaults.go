@@ -20,8 +20,9 @@ type Vault struct {
 	CreatedBy  ID     `cbor:"9,keyasint"`
 	Generation uint64 `cbor:"10,keyasint"` // of the data key that seals new values
 	Created    Millis `cbor:"11,keyasint"`
-	Updated    Millis `cbor:"12,keyasint"` // of the vault's own record; environments carry theirs
-	Gone       Millis `cbor:"13,keyasint"` // since when the code host says that there is no such repository; 0 is not
+	Updated    Millis `cbor:"12,keyasint"`           // of the vault's own record; environments carry theirs
+	Gone       Millis `cbor:"13,keyasint"`           // since when the code host says that there is no such repository; 0 is not
+	Overtaken  bool   `cbor:"14,keyasint,omitempty"` // another repository has had its name since, and nobody saw what it is called now
 }
 
 // Repository is "owner/name".
@@ -155,6 +156,21 @@ func (tx Tx) MoveVault(v Vault) error {
 // another vault has that name, the name is an old one of its repository's: names
 // change hands at the code host, and the last one seen counts.
 func (tx Tx) file(v Vault) error {
+	holder, err := tx.VaultIDByName(v.Repository())
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if err == nil && holder != v.ID {
+		other, err := tx.Vault(holder)
+		if err != nil {
+			return err
+		}
+		other.Overtaken = true
+		if err := tx.PutVault(other); err != nil {
+			return err
+		}
+	}
+	v.Overtaken = false
 	return errors.Join(
 		tx.kv.Put(nameKey(v.Repository()), v.ID[:]),
 		tx.kv.Put(key(tagVaultAccount, v.Account(), "\x00", v.ID), nil),

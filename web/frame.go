@@ -6,6 +6,7 @@ type Frame struct {
 	Places []Place // where to go from here
 	Inside *Inside // the vault that the page is about, or nil
 	Notice string  // what was just done, or ""
+	Undo   string  // the secrets inside the vault with which it can be undone, or ""
 
 	// Operator says that the user runs this server, too.
 	Operator bool
@@ -57,3 +58,20 @@ type Search struct {
 
 // Kept is a parameter of an address.
 type Kept struct{ Name, Value string }
+
+// Confirmation asks to type something before it is gone for good.
+type Confirmation struct {
+	ID   string // of the input
+	Text string // what is to be typed
+	Field
+}
+
+// confirmation is the one of a form.
+func confirmation(f Form, text string) Confirmation {
+	return Confirmation{"confirm", text, f.Field("confirm")}
+}
+
+// confirmationOf is the one of a form of a list, for the thing with this id.
+func confirmationOf(f Form, text, id string) Confirmation {
+	return Confirmation{"confirm-" + id, text, f.Field("confirm")}
+}

@@ -21,7 +21,7 @@ var operatorSamples = map[string]Page{
 }
 
 var (
-	evilForm = Form{Problem: evil, Values: map[string]string{"username": evil, "name": evil, "org": evil, "role": evil, "repoFullName": evil},
+	evilFields = Form{Problem: evil, Values: map[string]string{"username": evil, "name": evil, "org": evil, "role": evil, "repoFullName": evil},
 		Problems: map[string]string{"username": evil, "password": evil, "name": evil, "org": evil, "role": evil, "repoFullName": evil}}
 	evilGroups = []LocalGroup{{Name: evil, People: []Grantee{{evil, evil}}}}
 )
@@ -29,7 +29,7 @@ var (
 var operatorEvils = map[string]Page{
 	"server": Operator{Tabs: []Place{{evil, evil, evil}}, Version: evil, Server: evil, Forge: evil, AuditKey: evil, Methods: []UnsealMethod{{evil, evil, someDay}},
 		Jobs: []Job{{Name: evil, Error: evil}}, Limits: []Limit{{evil, evil, evil}}, Hindrance: evil, Problem: evil},
-	"users": LocalUsers{Rows: []LocalUser{{evil, true}}, Form: evilForm},
-	"orgs":  LocalOrgs{Rows: evilGroups, Create: evilForm, Member: evilForm},
-	"repos": LocalRepos{Rows: evilGroups, Create: evilForm, Grant: evilForm, Roles: []string{evil}},
+	"users": LocalUsers{Rows: []LocalUser{{evil, true}}, Form: evilFields},
+	"orgs":  LocalOrgs{Rows: evilGroups, Create: evilFields, Member: evilFields},
+	"repos": LocalRepos{Rows: evilGroups, Create: evilFields, Grant: evilFields, Roles: []string{evil}},
 }

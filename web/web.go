@@ -10,9 +10,9 @@
 //   - a struct that embeds [Frame] and has a Title, beside others of its noun;
 //     its method file names the template;
 //   - templates/NOUN.html, which defines "main". It stands inside layout.html and
-//     can use what parts.html defines: "wrong", "invalid", "time", "pager" and
-//     "search". Functions: asset, path (every address of ours), day, moment, ago,
-//     since, iso, count;
+//     can use what parts.html defines: "wrong", "invalid", "time", "pager",
+//     "search", "types" and "confirm". Functions: asset, path (every address of ours), day, date, moment, ago,
+//     since, iso, count, confirm, confirmOf;
 //   - a sample in the tests, which look at every page there is.
 //
 // A page that a script makes more comfortable has a method Script that names a
@@ -144,7 +144,8 @@ func New(base string) *Pages {
 	}
 	p.readAssets()
 	layout := template.Must(template.New("layout.html").
-		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count}).
+		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "date": date, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count,
+			"confirm": confirmation, "confirmOf": confirmationOf}).
 		Option("missingkey=error").
 		ParseFS(files, around...))
 	all, err := fs.Glob(files, "templates/*.html")

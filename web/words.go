@@ -8,6 +8,9 @@ import (
 // day is an instant as people read it.
 func day(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 
+// date is a day as people read it.
+func date(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
 // moment is an instant of today as people compare it with a clock.
 func moment(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
 

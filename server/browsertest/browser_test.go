@@ -61,7 +61,7 @@ func openBrowser(t *testing.T, base string) *browser {
 	if err := chromedp.Listen(ctx, b.watch); err != nil {
 		t.Fatal(err)
 	}
-	do(b, chromedp.Steps(chromedp.EmulateViewport(1280, 900)))
+	do(b, chromedp.EmulateViewport(1280, 900))
 	return b
 }
 

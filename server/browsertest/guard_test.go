@@ -40,7 +40,8 @@ func TestTheBrowserComplains(t *testing.T) {
 	}
 	b.scripts(false)
 	b.open("/")
-	wants("asked for http://192.0.2.1/a.png", "asked for http://vault.example/b.png", "ERR_NAME_NOT_RESOLVED")
+	wants("asked for http://192.0.2.1/a.png", "asked for http://vault.example/b.png",
+		"ERR_NAME_NOT_RESOLVED (http://192.0.2.1/a.png)", "ERR_NAME_NOT_RESOLVED (http://vault.example/b.png)") // and got nothing
 	if slices.Contains(b.complained(), "console.log") {
 		t.Error("a script ran")
 	}

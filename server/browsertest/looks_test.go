@@ -110,7 +110,6 @@ func TestPagesLookGood(t *testing.T) {
 	b.looksGood("confirm")
 	b.press("Refuse")
 	b.looksGood("refused")
-	b.press("Home")
 	b.open("/device")
 	b.fill("Code", in.asksAs(strings.Repeat("unbroken", 12), name+"/"+strings.Repeat("repository-", 9)))
 	b.press("Continue")

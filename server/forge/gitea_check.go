@@ -58,24 +58,34 @@ func (g *Gitea) checkApplication(ctx context.Context) Finding {
 	return f
 }
 
+const giteaAdvice = "make a token of a site administrator there, with read:user, read:repository, read:organization"
+
 func (g *Gitea) checkService(ctx context.Context) Finding {
 	f := Finding{What: "service credential", Level: FindingFailed}
 	v, err := g.admin()
 	if err != nil {
-		f.Level, f.Detail = FindingWarning, "none is configured: API keys work only while their makers' sign-ins last"
+		f.Level, f.Detail = FindingWarning, "none is configured: API keys work only while their makers' sign-ins last; "+giteaAdvice+", and set forge.token_file"
 		return f
 	}
 	who, err := g.self(ctx, v)
 	if err == nil && !who.IsAdmin {
-		f.Detail = who.Login + " is no site administrator, so it cannot ask about others"
+		f.Detail = who.Login + " is no site administrator, so it cannot ask about others: " + giteaAdvice
 		return f
 	}
 	if err == nil {
 		v.login = who.Login
 		err = g.suffices(ctx, v)
 	}
+	lacks := (*Missing)(nil)
+	switch {
+	case errors.Is(err, ErrNoCredential):
+		f.Detail = "the code host turned it down, it is wrong or revoked: " + giteaAdvice
+	case errors.As(err, &lacks):
+		f.Detail = "it lacks " + lacks.What + ": " + giteaAdvice
+	case err != nil:
+		f.Detail = "it could not be tried: " + err.Error()
+	}
 	if err != nil {
-		f.Detail = err.Error()
 		return f
 	}
 	return g.checkPower(ctx, v, who, f)

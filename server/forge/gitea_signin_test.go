@@ -53,8 +53,13 @@ func TestGiteaFirstConsentStays(t *testing.T) {
 
 func TestGiteaCheck(t *testing.T) {
 	g := newGiteaWorld(t)
+	revoked := g.pat(g.robot)
+	g.w.Revoke(revoked)
 	levels := func(f *forge.Gitea) (all []string) {
 		for _, one := range f.Check(t.Context()) {
+			if one.What == "service credential" && one.Level != forge.FindingOK && !strings.Contains(one.Detail, "read:user, read:repository, read:organization") {
+				t.Errorf("it does not say which token to make: %q", one.Detail)
+			}
 			all = append(all, one.What+" "+one.Level)
 			if strings.Contains(one.Detail, g.service) || strings.Contains(one.Detail, g.app.Secret) || one.Detail == "" {
 				t.Errorf("%s: %q", one.What, one.Detail)
@@ -72,6 +77,7 @@ func TestGiteaCheck(t *testing.T) {
 		"no administrator": {func(c *forge.Config) { c.Token = g.pat(g.ada) }, "address ok, sign-in application ok, service credential failed, webhook secret warning"},
 		"a scope too few":  {func(c *forge.Config) { c.Token = g.w.Token(g.robot, forgetest.PAT, "read:user") }, "address ok, sign-in application ok, service credential failed, webhook secret warning"},
 		"too much":         {func(c *forge.Config) { c.Token = g.pat(g.robot, "all") }, "address ok, sign-in application ok, service credential warning, webhook secret warning"},
+		"a revoked token":  {func(c *forge.Config) { c.Token = revoked }, "address ok, sign-in application ok, service credential failed, webhook secret warning"},
 		"another address":  {func(c *forge.Config) { c.URL += "/nowhere" }, "address failed"},
 	} {
 		if got := strings.Join(levels(g.client(c.change)), ", "); got != c.want {

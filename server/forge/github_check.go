@@ -78,7 +78,7 @@ func (g *github) checkApp(ctx context.Context) []Finding {
 	}
 	app, err := g.app.about(ctx)
 	if err != nil {
-		return []Finding{failed(what, fmt.Sprintf("it could not be tried: %v", err))}
+		return []Finding{failed(what, "it could not be tried: "+appFault(err))}
 	}
 	findings := []Finding{fine(what, fmt.Sprintf("GitHub knows %q by its id and private key", app.Name))}
 	unsent := slices.DeleteFunc(slices.Clone(githubTopics), func(t string) bool { return slices.Contains(app.Events, t) })
@@ -88,10 +88,13 @@ func (g *github) checkApp(ctx context.Context) []Finding {
 	return append(findings, g.checkInstallations(ctx)...)
 }
 
+// appFault is an error without the words that are for askers.
+func appFault(err error) string { return strings.TrimPrefix(err.Error(), ErrNoCredential.Error()+": ") }
+
 func (g *github) checkInstallations(ctx context.Context) []Finding {
 	all, err := g.app.installations(ctx)
 	if err != nil {
-		return []Finding{failed("installations of the App", fmt.Sprintf("they could not be listed: %v", err))}
+		return []Finding{failed("installations of the App", "they could not be listed: "+appFault(err))}
 	}
 	if len(all) == 0 {
 		return []Finding{warning("installations of the App", "it is installed nowhere: install it on the organizations whose repositories have vaults")}

@@ -432,7 +432,7 @@ func TestGitHubCheck(t *testing.T) {
 	check("secret", func(c *forge.Config) { c.ClientSecret = "wrong" }, map[string]string{"sign-in application": bad, "GitHub App": ok})
 	check("no application", func(c *forge.Config) { c.ClientID = "" }, map[string]string{"sign-in application": warn})
 	check("no App", func(c *forge.Config) { c.App = nil }, map[string]string{"GitHub App": warn})
-	check("App's id", func(c *forge.Config) { c.App = &forge.App{ID: "another", Sign: g.Sign} }, map[string]string{"GitHub App": bad}, "private key")
+	check("App's id", func(c *forge.Config) { c.App = &forge.App{ID: "another", Sign: g.Sign} }, map[string]string{"GitHub App": bad}, "could not be tried: the GitHub App was turned down: its id or private key is wrong")
 	check("App's key", func(c *forge.Config) {
 		c.App = &forge.App{ID: "x", Sign: func(string, time.Time, time.Time) (string, error) { return "", errors.New("no key") }}
 	}, map[string]string{"GitHub App": bad}, "no key")

@@ -17,7 +17,11 @@ const gitlabWarn = 14 * 24 * time.Hour
 // Check tries the address, the application, the service token, and looks whether
 // there is a webhook secret.
 func (g *gitlab) Check(ctx context.Context) []Finding {
-	all := []Finding{g.checkAddress(ctx), g.checkSignIn(ctx)}
+	all := []Finding{g.checkAddress(ctx)}
+	if all[0].Level == FindingFailed {
+		return all // all else would only fail for the same reason
+	}
+	all = append(all, g.checkSignIn(ctx))
 	all = append(all, g.checkService(ctx)...)
 	return append(all, g.checkHooks())
 }

@@ -82,7 +82,7 @@ func TestGitLabCheck(t *testing.T) {
 		})
 	}
 	fake.Break("", forgetest.HTML)
-	if levels, text := findings(t.Context(), dial(t, base)); levels["address"] != forge.FindingFailed || levels[app] != forge.FindingFailed {
-		t.Errorf("a page for people passes\n%s", text)
+	if levels, text := findings(t.Context(), dial(t, base)); levels["address"] != forge.FindingFailed || len(levels) != 1 {
+		t.Errorf("after a page for people it is said\n%s", text)
 	}
 }

@@ -105,7 +105,7 @@ func whole(answer any) error {
 func (w *wire) wait(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-		return min(time.Duration(n)*time.Second, time.Hour)
+		return time.Duration(min(n, 3600)) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return min(max(at.Sub(w.now()), 0), time.Hour)

@@ -221,7 +221,7 @@ func TestWireTakesOnlySoMuch(t *testing.T) {
 			for i := range blanks {
 				blanks[i] = ' '
 			}
-			for range 64 {
+			for range 8 {
 				_, _ = z.Write(blanks)
 			}
 			_, _ = io.WriteString(z, `{"ID":7}`)
@@ -366,6 +366,19 @@ func TestCheckSaysThatTheAddressIsWrong(t *testing.T) {
 			if first.What != "address" || first.Level != FindingFailed || !strings.Contains(first.Detail, srv.URL) {
 				t.Errorf("%s, status %d: %+v", kind, status, first)
 			}
+		}
+	}
+}
+
+func TestWireWaitsAsItIsTold(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	w := &wire{now: func() time.Time { return now }}
+	for text, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-7": 0, "soon": 0, "86400": time.Hour, "9223372036854775807": time.Hour, "99999999999999999999": 0,
+		"Fri, 20 Nov 2026 12:00:42 GMT": 42 * time.Second, "Fri, 20 Nov 2026 11:00:00 GMT": 0, "Fri, 20 Nov 9999 11:00:00 GMT": time.Hour,
+	} {
+		if got := w.wait(http.Header{"Retry-After": {text}}); got != want {
+			t.Errorf("Retry-After: %s is %v, want %v", text, got, want)
 		}
 	}
 }

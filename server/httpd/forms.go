@@ -1,11 +1,14 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"coffer/server/api"
@@ -129,8 +132,8 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 		f.Problem = "Nothing was changed. Look at what is marked, and send it again."
 	}
 	for _, wrong := range e.Fields {
-		if _, shown := form[wrong.Field]; shown {
-			f.Problems[wrong.Field] = wrong.Message
+		if name, message := complaint(wrong, form); form.Has(name) {
+			f.Problems[name] = cmp.Or(f.Problems[name], message)
 		} else {
 			f.Problem = e.Message
 		}
@@ -143,20 +146,60 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 	return x.show(kinds[e.Code].status, p)
 }
 
-// done leads to a page that says what was done.
-func (x *exchange) done(page string, n notice) {
+// againUnlessRefused is again for a page whose forms are for those who may use
+// them: to anybody else they are not shown.
+func (x *exchange) againUnlessRefused(failure error, form url.Values, keep []string, page func(web.Form) (web.Page, error)) error {
+	if api.CodeOf(failure) == api.Forbidden {
+		return failure
+	}
+	return x.again(failure, form, keep, page)
+}
+
+// complaint says which field of a form something is wrong with. What a list of the
+// API holds is in one field of a form.
+func complaint(wrong api.FieldError, form url.Values) (name, message string) {
+	list, place, inList := strings.Cut(wrong.Field, ".")
+	n, err := strconv.Atoi(place)
+	if !inList || err != nil || form.Has(wrong.Field) {
+		return wrong.Field, wrong.Message
+	}
+	return list, fmt.Sprintf("Number %d in the list: %s", n+1, wrong.Message)
+}
+
+// errNoDeed means that a form asks for something that its page does not have.
+var errNoDeed = api.Errorf(api.BadRequest, "The form asks for nothing that this page can do. Go back, load the page again and send it once more.")
+
+// confirmed wants the text to be typed that stands for what will be gone for good.
+func confirmed(form url.Values, text string) error {
+	if strings.TrimSpace(form.Get("confirm")) == text {
+		return nil
+	}
+	form.Set("confirm", form.Get("confirm")) // so that the complaint finds its field
+	return api.InvalidField("confirm", api.UnknownValue, "Type exactly %s. Nothing was deleted.", text)
+}
+
+// done leads to a page that says what was done. With what it was done to, that page
+// can offer to undo it.
+func (x *exchange) done(page string, n notice, to ...string) {
 	if notices[n] == "" {
 		panic(fmt.Sprintf("httpd: internal error: no text for the notice %q", n))
 	}
-	x.setCookie(noticeCookie, "/", string(n), x.Now().Add(time.Minute))
+	if len(to) > maxUndo {
+		to = nil
+	}
+	x.setCookie(noticeCookie, "/", strings.Join(append([]string{string(n)}, to...), "."), x.Now().Add(time.Minute))
 	x.leadTo(page)
 }
 
 // notice names a text that is shown once, on the page after a form. A cookie takes
-// it there: the browser learns nothing but which of our own texts it is.
+// it there: the browser learns nothing but which of our own texts it is, and the ids
+// of the secrets that it is about where that can be undone.
 type notice string
 
 const noticeCookie = "coffer_notice"
+
+// maxUndo is of how many secrets the ids fit into a cookie.
+const maxUndo = 64
 
 // Notices, with their texts below.
 const (
@@ -167,25 +210,85 @@ const (
 	orgAdded     notice = "org-added"
 	repoAdded    notice = "repo-added"
 	roleSet      notice = "role-set"
+	keyRevoked   notice = "key-revoked"
+
+	environmentCreated notice = "environment-created"
+	environmentRenamed notice = "environment-renamed"
+	environmentRetyped notice = "environment-retyped"
+	environmentDeleted notice = "environment-deleted"
+
+	overrideCreated notice = "override-created"
+	overrideChanged notice = "override-changed"
+	overrideRemoved notice = "override-removed"
+	overridesReset  notice = "overrides-reset"
+
+	secretRestored  notice = "secret-restored"
+	secretDestroyed notice = "secret-destroyed"
+	trashEmptied    notice = "trash-emptied"
+	vaultDeleted    notice = "vault-deleted"
+
+	orgRenamed     notice = "org-renamed"
+	orgDefaultsSet notice = "org-defaults-set"
+	rosterRead     notice = "roster-read"
+
+	versionRestored notice = "version-restored"
+	valueSet        notice = "value-set"
+	secretRenamed   notice = "secret-renamed"
+	secretTrashed   notice = "secret-trashed" // can be undone
+	secretBack      notice = "secret-back"
+	fileImported    notice = "file-imported"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
+	fileImported: "What you chose is stored.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
 	userAdded:    "The user can sign in now.",
 	orgAdded:     "The organization is there. It has no members yet.",
 	repoAdded:    "The repository is there.",
 	roleSet:      "The role is set.",
+	keyRevoked:   "The key is revoked.",
+
+	environmentCreated: "The environment is there.",
+	environmentRenamed: "The environment has its new name.",
+	environmentRetyped: "The environment has its new type.",
+	environmentDeleted: "The environment is gone, with everything in it.",
+
+	overrideCreated: "The override holds from now on.",
+	overrideChanged: "The override is changed.",
+	overrideRemoved: "The override is removed.",
+	overridesReset:  "All overrides are removed.",
+
+	secretRestored:  "The secret is back in its environment.",
+	secretDestroyed: "The secret is gone for good.",
+	trashEmptied:    "The trash is empty, but for what you may not change.",
+	vaultDeleted:    "The vault is gone, with everything in it.",
+
+	orgRenamed:     "The name is saved.",
+	orgDefaultsSet: "The permissions hold from now on.",
+	rosterRead:     "The roster was read just now.",
+
+	versionRestored: "The old value is the current one again, as a new version.",
+	valueSet:        "The value is set.",
+	secretRenamed:   "The secret has its new name.",
+	secretTrashed:   "The secret is in the trash.",
+	secretBack:      "The secret is out of the trash again.",
 }
 
-// notice is what was just done, to be shown now and never again.
-func (x *exchange) notice() string {
+// notice is what was just done, to be shown now and never again, and the secrets
+// with which it can be undone.
+func (x *exchange) notice() (text, undo string) {
 	n := x.cookie(noticeCookie)
-	if n != "" {
-		x.dropCookie(noticeCookie, "/")
+	if n == "" {
+		return "", ""
 	}
-	return notices[notice(n)]
+	x.dropCookie(noticeCookie, "/")
+	n, secrets, _ := strings.Cut(n, ".")
+	if notice(n) == secretTrashed && x.vault != nil {
+		undo = secrets
+	}
+	return notices[notice(n)], undo
 }
 
 // pager leads through a list, by links to the page that is asked for with another

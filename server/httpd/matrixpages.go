@@ -63,6 +63,20 @@ func matrix(x *exchange, v *api.Vault) (web.Page, error) {
 	if req.Show != "" {
 		p.Search.Keep = []web.Kept{{Name: "show", Value: req.Show}}
 	}
+	p.Filters = filters(p.Inside.At, req, m)
+	for _, c := range m.Columns {
+		p.Columns = append(p.Columns, web.MatrixColumn{Name: c.Name, Type: c.Type, Secrets: c.Secrets, CanWrite: c.CanWrite, Revision: c.Revision})
+	}
+	for _, r := range m.Rows {
+		p.Rows = append(p.Rows, matrixRow(m.Columns, r))
+	}
+	p.Pager = x.pager(matrixRows, req.Offset, len(m.Rows), m.Total)
+	return p, nil
+}
+
+// filters lead to the parts of the matrix that is searched for.
+func filters(at string, req *matrixRequest, m *warden.Matrix) []web.Filter {
+	var all []web.Filter
 	for _, f := range matrixFilters {
 		q := make(url.Values)
 		for name, value := range map[string]string{"q": req.Query, "show": f.show} {
@@ -70,16 +84,9 @@ func matrix(x *exchange, v *api.Vault) (web.Page, error) {
 				q.Set(name, value)
 			}
 		}
-		p.Filters = append(p.Filters, web.Filter{Name: f.name, Path: withQuery(p.Inside.At, q), Count: f.count(m), Current: f.show == req.Show})
+		all = append(all, web.Filter{Name: f.name, Path: withQuery(at, q), Count: f.count(m), Current: f.show == req.Show})
 	}
-	for _, c := range m.Columns {
-		p.Columns = append(p.Columns, web.MatrixColumn{Name: c.Name, Type: c.Type, Secrets: c.Secrets, CanWrite: c.CanWrite})
-	}
-	for _, r := range m.Rows {
-		p.Rows = append(p.Rows, matrixRow(m.Columns, r))
-	}
-	p.Pager = x.pager(matrixRows, req.Offset, len(m.Rows), m.Total)
-	return p, nil
+	return all
 }
 
 func matrixRow(columns []warden.MatrixColumn, r warden.MatrixRow) web.MatrixRow {

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	operatorPath = "/operator"
-	usersPath    = operatorPath + "/users"
-	orgsPath     = operatorPath + "/orgs"
-	reposPath    = operatorPath + "/repos"
+	operatorPath   = "/operator"
+	localUsersPath = operatorPath + "/users"
+	localOrgsPath  = operatorPath + "/orgs"
+	localReposPath = operatorPath + "/repos"
 )
 
 // operatorPages are for whoever runs the server.
@@ -26,14 +26,14 @@ func operatorPages() []route {
 		{method: get, path: operatorPath, bucket: inGeneral, run: signedIn(operatorPage)},
 		{method: post, path: operatorPath + "/jobs/:name/run", bucket: inGeneral, run: act(runJobOnPage)},
 		{method: post, path: operatorPath + "/seal", bucket: inGeneral, run: act(sealOnPage)},
-		{method: get, path: usersPath, bucket: inGeneral, run: signedIn(usersPage)},
-		{method: post, path: usersPath, bucket: inGeneral, run: act(addUser)},
-		{method: get, path: orgsPath, bucket: inGeneral, run: signedIn(orgsPage)},
-		{method: post, path: orgsPath, bucket: inGeneral, run: act(addOrg)},
-		{method: post, path: orgsPath + "/members", bucket: inGeneral, run: act(setMember)},
-		{method: get, path: reposPath, bucket: inGeneral, run: signedIn(reposPage)},
-		{method: post, path: reposPath, bucket: inGeneral, run: act(addRepo)},
-		{method: post, path: reposPath + "/grants", bucket: inGeneral, run: act(grantRepo)},
+		{method: get, path: localUsersPath, bucket: inGeneral, run: signedIn(usersPage)},
+		{method: post, path: localUsersPath, bucket: inGeneral, run: act(addUser)},
+		{method: get, path: localOrgsPath, bucket: inGeneral, run: signedIn(orgsPage)},
+		{method: post, path: localOrgsPath, bucket: inGeneral, run: act(addOrg)},
+		{method: post, path: localOrgsPath + "/members", bucket: inGeneral, run: act(setMember)},
+		{method: get, path: localReposPath, bucket: inGeneral, run: signedIn(reposPage)},
+		{method: post, path: localReposPath, bucket: inGeneral, run: act(addRepo)},
+		{method: post, path: localReposPath + "/grants", bucket: inGeneral, run: act(grantRepo)},
 	}
 }
 
@@ -42,7 +42,7 @@ func operatorPages() []route {
 func (x *exchange) operatorTabs() []web.Place {
 	all := []web.Place{{Name: "Server", Path: operatorPath}}
 	if x.gate.ForgeKind() == localForge {
-		all = append(all, web.Place{Name: "Users", Path: usersPath}, web.Place{Name: "Organizations", Path: orgsPath}, web.Place{Name: "Repositories", Path: reposPath})
+		all = append(all, web.Place{Name: "Users", Path: localUsersPath}, web.Place{Name: "Organizations", Path: localOrgsPath}, web.Place{Name: "Repositories", Path: localReposPath})
 	}
 	for i := range all {
 		if isBelow(x.route.path, all[i].Path) && (i > 0 || x.route.path == operatorPath || x.route.path == operatorPath+"/seal") {
@@ -174,7 +174,7 @@ func addUser(x *exchange, form url.Values) error {
 	if err != nil {
 		return x.again(err, form, []string{"username", "operator"}, x.usersWith)
 	}
-	x.done(usersPath, userAdded)
+	x.done(localUsersPath, userAdded)
 	return nil
 }
 
@@ -206,7 +206,7 @@ func addOrg(x *exchange, form url.Values) error {
 	if err != nil {
 		return x.again(err, form, []string{"name"}, func(f web.Form) (web.Page, error) { return x.orgsWith(f, web.Form{}) })
 	}
-	x.done(orgsPath, orgAdded)
+	x.done(localOrgsPath, orgAdded)
 	return nil
 }
 
@@ -219,7 +219,7 @@ func setMember(x *exchange, form url.Values) error {
 	if err != nil {
 		return x.again(err, form, []string{"org", "username", "role"}, func(f web.Form) (web.Page, error) { return x.orgsWith(web.Form{}, f) })
 	}
-	x.done(orgsPath, roleSet)
+	x.done(localOrgsPath, roleSet)
 	return nil
 }
 
@@ -246,7 +246,7 @@ func addRepo(x *exchange, form url.Values) error {
 	if err != nil {
 		return x.again(err, form, []string{"repoFullName", "public"}, func(f web.Form) (web.Page, error) { return x.reposWith(f, web.Form{}) })
 	}
-	x.done(reposPath, repoAdded)
+	x.done(localReposPath, repoAdded)
 	return nil
 }
 
@@ -259,6 +259,6 @@ func grantRepo(x *exchange, form url.Values) error {
 	if err != nil {
 		return x.again(err, form, []string{"repoFullName", "username", "role"}, func(f web.Form) (web.Page, error) { return x.reposWith(web.Form{}, f) })
 	}
-	x.done(reposPath, roleSet)
+	x.done(localReposPath, roleSet)
 	return nil
 }

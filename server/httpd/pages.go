@@ -16,7 +16,7 @@ import (
 // its place in the navigation in the tables of places.go, where a page appears as
 // soon as its route exists. Its run is one of these (forms.go):
 //
-//	signedIn(func(x *exchange) (web.Page, error)) operation                      // GET, signed in
+//	signedIn(func(x *exchange) (web.Page, error)) operation                    // GET, signed in
 //	inVault(func(x *exchange, v *api.Vault) (web.Page, error)) operation       // GET below vaultPath
 //	act(func(x *exchange, form url.Values) error) operation                    // POST, from our own pages
 //	actInVault(func(x *exchange, v *api.Vault, form url.Values) error) operation
@@ -38,7 +38,11 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return slices.Concat(signInPages(), vaultPages(), accountPages(), devicePages(), setupPages(), unsealPages(), operatorPages())
+	return slices.Concat(
+		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(),
+		vaultPages(), secretPages(), editPages(), importPages(), comparePages(), environmentPages(), accessPages(), trashPages(), settingsPages(),
+		activityPages(), keyPages(), orgPages(), accountPages(),
+	)
 }
 
 func signInPages() []route {

@@ -8,6 +8,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strings"
+	"unicode/utf8"
 
 	"coffer/server/api"
 	"coffer/server/warden"
@@ -75,8 +77,8 @@ func (x *exchange) beginSession(s *warden.BrowserSession, page string) {
 	x.leadTo(ownPage(page))
 }
 
-// form reads the fields of a form. Each may come once. Of a file it is the
-// content.
+// form reads the fields of a form. Each may come once, and is a text like any of
+// the API. Of a file it is the content.
 func (x *exchange) form() (url.Values, error) {
 	if err := x.readBody(); err != nil {
 		return nil, err
@@ -92,6 +94,9 @@ func (x *exchange) form() (url.Values, error) {
 	for name, values := range form {
 		if len(values) > 1 {
 			return nil, api.Errorf(api.BadRequest, "The form has the field %q more than once. Go back and send it again.", name)
+		}
+		if !utf8.ValidString(name+values[0]) || strings.Contains(name+values[0], "\x00") {
+			return nil, api.Errorf(api.BadRequest, "The form holds something that is no text in UTF-8, or U+0000. Go back, take it out and send it again.")
 		}
 	}
 	return form, nil

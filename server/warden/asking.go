@@ -34,20 +34,29 @@ func ask[T any](ctx context.Context, w *Warden, who Caller, question func(contex
 }
 
 // askGranted asks with the user's grant. A token that the host turns down is
-// renewed once: it may have been withdrawn alone.
+// renewed once: it may have been withdrawn alone. One that stays turned down is
+// not shown to the host again for a while.
 func askGranted[T any](ctx context.Context, w *Warden, who Caller, as forge.Asker, question func(context.Context, forge.Asker) (T, error)) (got T, err error) {
 	if as.Token, err = w.grantToken(ctx, who.user.ID); err != nil {
 		return got, err
+	}
+	_, epoch, dead := w.host.bearers.get(w.host.bearers.grantHash(as.Token))
+	if dead {
+		return got, errNoGrant
 	}
 	got, err = question(ctx, as)
 	if !errors.Is(err, forge.ErrToken) {
 		return got, err
 	}
-	if as.Token, err = w.renew(ctx, who.user.ID, as.Token); err != nil {
-		return got, err
+	fresh, err := w.renew(ctx, who.user.ID, as.Token)
+	if err == nil {
+		as.Token = fresh
+		if got, err = question(ctx, as); errors.Is(err, forge.ErrToken) {
+			err = errNoGrant
+		}
 	}
-	if got, err = question(ctx, as); errors.Is(err, forge.ErrToken) {
-		err = errNoGrant
+	if errors.Is(err, errNoGrant) {
+		w.host.bearers.put(w.host.bearers.grantHash(as.Token), bearer{}, epoch)
 	}
 	return got, err
 }
@@ -75,6 +84,15 @@ func definite(err error) bool {
 	return false
 }
 
+// overdue makes of the end of a question's own time that the host did not answer
+// in it: whoever asked may have time left.
+func overdue(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &forge.Unavailable{Err: err}
+	}
+	return err
+}
+
 // unavailable is how long to wait before the next try when the host did not say.
 const unavailable = 15 * time.Second
 
@@ -82,8 +100,11 @@ const unavailable = 15 * time.Second
 // answer. It is never a role, and never "not found".
 func (w *Warden) errForge(who Caller, err error) error {
 	down, isDown := errors.AsType[*forge.Unavailable](err)
-	if !isDown && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
-		return w.outward(err)
+	if ours, ok := errors.AsType[*api.Error](w.outward(err)); !isDown && ok {
+		return ours // the store's, or a seal's
+	}
+	if !isDown && errors.Is(err, context.Canceled) {
+		return err
 	}
 	if missing, ok := errors.AsType[*forge.Missing](err); ok && who.kind == access.PAT {
 		return api.Errorf(api.Forbidden, "This token lacks %s. Make one that has it, or sign in: coffer login.", missing.What)

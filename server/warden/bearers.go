@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -28,12 +29,14 @@ const (
 	maxBearers = 10_000
 )
 
-// bearers remembers what the code host said of tokens.
+// bearers remembers what the code host said of tokens. What was asked before
+// something changed is not kept.
 type bearers struct {
-	now func() time.Time
-	key [32]byte // of this process
-	mu  sync.Mutex
-	of  map[[32]byte]remembered[bearer]
+	now   func() time.Time
+	key   [32]byte // of this process
+	mu    sync.Mutex
+	epoch uint64
+	of    map[[32]byte]remembered[bearer]
 }
 
 // bearer is the account that a token belongs to, or none.
@@ -54,16 +57,26 @@ func (b *bearers) hash(token string) [32]byte {
 	return [32]byte(mac.Sum(nil))
 }
 
-func (b *bearers) get(h [32]byte) (bearer, bool) {
+// grantHash is the hash of a token of a grant: what the host says of it as a bearer
+// is another question.
+func (b *bearers) grantHash(token string) [32]byte { return b.hash("grant " + token) }
+
+// get is an answer that still counts, or else the epoch that a fresh one belongs
+// to.
+func (b *bearers) get(h [32]byte) (bearer, uint64, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r, ok := b.of[h]
-	return r.value, ok && b.now().Before(r.until)
+	return r.value, b.epoch, ok && b.now().Before(r.until)
 }
 
-func (b *bearers) put(h [32]byte, v bearer) {
+// put remembers an answer to a question of an epoch.
+func (b *bearers) put(h [32]byte, v bearer, epoch uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if epoch != b.epoch {
+		return
+	}
 	ttl := bearerTTL
 	if v.account == "" {
 		ttl = refusedTTL
@@ -74,10 +87,12 @@ func (b *bearers) put(h [32]byte, v bearer) {
 	b.of[h] = remembered[bearer]{v, b.now().Add(ttl)}
 }
 
-// forget drops everything: an account may have been blocked.
+// forget drops everything, and whatever is being asked at this moment: an account
+// may have been blocked.
 func (b *bearers) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.epoch++
 	clear(b.of)
 }
 
@@ -93,7 +108,7 @@ func (w *Warden) identifyBearer(ctx context.Context, who Caller, c Credential) (
 		return Caller{}, unknown
 	}
 	h := w.host.bearers.hash(c.Bearer)
-	known, ok := w.host.bearers.get(h)
+	known, epoch, ok := w.host.bearers.get(h)
 	if !ok && c.Exhausted != nil && c.Exhausted() {
 		return Caller{}, unknown
 	}
@@ -103,7 +118,7 @@ func (w *Warden) identifyBearer(ctx context.Context, who Caller, c Credential) (
 		if _, ours, err := w.DeviceKey(ctx, who.token); ours || err != nil {
 			return Caller{}, cmp.Or[error](err, unknown)
 		}
-		u, err := w.askBearer(ctx, c.Bearer, h)
+		u, err := w.askBearer(ctx, c.Bearer, h, epoch)
 		if err != nil {
 			return Caller{}, err
 		}
@@ -123,9 +138,10 @@ func (w *Warden) identifyBearer(ctx context.Context, who Caller, c Credential) (
 	return who, w.outward(err)
 }
 
-// askBearer asks the code host, once for all who bring the same token along.
-func (w *Warden) askBearer(ctx context.Context, token string, h [32]byte) (store.User, error) {
-	flight := w.host.asked.DoChan("bearer "+string(h[:]), func() (any, error) {
+// askBearer asks the code host, once for all who bring the same token along in an
+// epoch.
+func (w *Warden) askBearer(ctx context.Context, token string, h [32]byte, epoch uint64) (store.User, error) {
+	flight := w.host.asked.DoChan(fmt.Sprintf("bearer %x %d", h, epoch), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roleFlight)
 		defer cancel()
 		u, err := w.forge.Bearer(ctx, token)
@@ -134,15 +150,15 @@ func (w *Warden) askBearer(ctx context.Context, token string, h [32]byte) (store
 			if foreign, ok := errors.AsType[*forge.ForeignToken](err); ok {
 				refused = "This token cannot be used here: " + foreign.Why + ". Sign in with coffer login, or create an API key."
 			}
-			w.host.bearers.put(h, bearer{refused: refused})
+			w.host.bearers.put(h, bearer{refused: refused}, epoch)
 			return store.User{}, errUnauthorized(refused)
 		}
 		if err != nil {
-			return store.User{}, w.errForge(Caller{kind: access.PAT}, err)
+			return store.User{}, w.errForge(Caller{kind: access.PAT}, overdue(err))
 		}
 		seen, err := w.seen(ctx, u)
 		if err == nil {
-			w.host.bearers.put(h, bearer{account: u.ID})
+			w.host.bearers.put(h, bearer{account: u.ID}, epoch)
 		}
 		return seen, err
 	})

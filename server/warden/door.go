@@ -6,7 +6,6 @@ import (
 
 	"coffer/server/access"
 	"coffer/server/api"
-	"coffer/server/forge"
 	"coffer/store"
 )
 
@@ -126,7 +125,7 @@ func (w *Warden) standing(ctx context.Context, who Caller, vault store.Vault) (a
 	if vault.OwnerKind != store.OwnerOrg {
 		return access.Outsider, nil
 	}
-	said, err := w.askStanding(ctx, who, forge.Organization{ID: vault.OwnerID, Login: vault.Owner})
+	said, err := w.askStanding(ctx, who, organizationWith(vault))
 	if err != nil {
 		return access.Outsider, w.errForge(who, err)
 	}

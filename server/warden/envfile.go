@@ -13,6 +13,9 @@ import (
 type EnvFile struct {
 	Entries  []EnvEntry // in the order of the file, each key once
 	Problems []EnvProblem
+
+	Unread  bool // it cannot be read, so there are no entries
+	LeftOut int  // lines that cannot be stored
 }
 
 // EnvEntry is a line that can be stored.
@@ -20,6 +23,8 @@ type EnvEntry struct {
 	Key   string
 	Line  int
 	Value api.Secret
+
+	read dotenv.Entry
 }
 
 // EnvProblem says what is wrong with a line. It holds no piece of the file: any
@@ -44,6 +49,7 @@ func ReadEnvFile(text api.Secret) *EnvFile {
 	f := &EnvFile{}
 	entries, err := dotenv.Parse([]byte(text.Reveal()))
 	if wrong, ok := errors.AsType[*dotenv.SyntaxError](err); ok {
+		f.Unread = true
 		f.complain(wrong.Line, "The file cannot be read from here on, at character %d: %s.", wrong.Column, wrong.Advice)
 		return f
 	}
@@ -54,13 +60,15 @@ func ReadEnvFile(text api.Secret) *EnvFile {
 	for i, e := range entries {
 		switch {
 		case !api.ValidKey(e.Key):
+			f.LeftOut++
 			f.complain(e.Line, "It is left out. %s", api.KeyRule)
 		case last[e.Key] != i:
 			f.complain(e.Line, "%s is set again in line %d, and the later one counts.", e.Key, entries[last[e.Key]].Line)
 		case len(e.Value) > api.MaxValueLarge:
+			f.LeftOut++
 			f.complain(e.Line, "It is left out: a value has at most %d bytes.", api.MaxValueLarge)
 		default:
-			f.Entries = append(f.Entries, EnvEntry{e.Key, e.Line, api.NewSecret(e.Value)})
+			f.Entries = append(f.Entries, EnvEntry{e.Key, e.Line, api.NewSecret(e.Value), e})
 		}
 	}
 	return f

@@ -17,10 +17,11 @@ import (
 
 // follow writes down what an answer about a vault's repository shows to have
 // changed. It stands behind a question that was answered already, so what goes
-// wrong is only logged: the next answer will show the same.
+// wrong is only logged: the next answer will show the same. Answers may overtake
+// each other: what was asked before something that is written down undoes nothing.
 func (w *Warden) follow(ctx context.Context, vault store.Vault, f found) {
-	if f.repo.ID != "" {
-		w.host.confirmed.note(vault.ID, w.now())
+	if f.repo.ID != "" || f.gone {
+		w.host.confirmed.note(vault.ID, f.asked)
 	}
 	if !changed(vault, f) {
 		return
@@ -47,7 +48,7 @@ func changed(v store.Vault, f found) bool {
 
 func (w *Warden) followIn(tx store.Tx, j *journal, id store.ID, f found) error {
 	v, err := tx.Vault(id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !changed(v, f) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && (!changed(v, f) || f.asked.Before(w.host.confirmed.last(id))) {
 		return nil
 	}
 	if err != nil {
@@ -71,7 +72,7 @@ func (w *Warden) followIn(tx store.Tx, j *journal, id store.ID, f found) error {
 		j.note("vault_visibility_changed", map[string]any{"isPrivate": v.Private})
 	}
 	if v.OwnerKind == store.OwnerOrg {
-		if _, err := w.orgAt(tx, j, forge.Organization{ID: v.OwnerID, Login: v.Owner}); err != nil {
+		if _, err := w.orgAt(tx, j, organizationWith(v)); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func (w *Warden) vaultCalled(ctx context.Context, who Caller, name string) (v st
 		repo, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
 			return w.forge.Repository(ctx, as, owner, short)
 		})
-		if err != nil && !errors.Is(err, forge.ErrNotFound) && !errors.Is(err, errNoGrant) {
+		if err != nil && !errors.Is(err, forge.ErrNotFound) {
 			return v, w.errForge(who, err)
 		}
 		id = repo.ID

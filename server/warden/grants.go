@@ -130,6 +130,10 @@ func (w *Warden) renewOnce(ctx context.Context, user store.ID, stale string) (st
 	if !ok || g.Refresh == "" {
 		return "", errNoGrant
 	}
+	// What cannot be stored must not be asked for: the old pair would be dead.
+	if err := w.store.Update(ctx, store.Tx.Probe); err != nil {
+		return "", err
+	}
 	fresh, err := host.Refresh(ctx, g.Refresh)
 	if errors.Is(err, forge.ErrGrantEnded) {
 		w.log.Info("the code host ended a user's sign-in there", "user", user.String())
@@ -217,15 +221,12 @@ func (w *Warden) RenewGrants(ctx context.Context) error {
 	if err != nil {
 		return w.outward(err)
 	}
-	for _, user := range due {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	return eachAtHost(ctx, due, func(user store.ID) error {
 		if err := w.renewNow(ctx, user); err != nil && !errors.Is(err, errNoGrant) {
 			return w.errForge(Caller{}, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (w *Warden) renewNow(ctx context.Context, user store.ID) error {

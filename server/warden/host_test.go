@@ -1,6 +1,7 @@
 package warden_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -26,10 +27,14 @@ type host struct {
 	role     forge.Role
 	service  bool // the service credential reaches
 	tokens   map[string]string
-	granted  string // the access token of the grant that is good at present
+	logins   map[string]string // by account, where it is another than "login" and the account
+	granted  string            // the access token of the grant that is good at present
 	refresh  string
 	refusals error // of a refresh
 	renewals int
+	blind    string                             // an account that sees no repository by its id
+	broken   map[string]error                   // what is said of a repository, by id, or of a refresh token
+	saw      func(forge.Asker, forge.Reachable) // of every answer about a role, before it is given
 }
 
 func (h *host) Kind() string { return forge.KindGitHub }
@@ -69,16 +74,20 @@ func (h *host) question(name string, as forge.Asker) error {
 
 func (h *host) Bearer(_ context.Context, token string) (forge.User, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.asked = append(h.asked, "bearer "+token)
-	if h.down != nil {
-		return forge.User{}, h.down
+	down, slow, id := h.down, h.slow, h.tokens[token]
+	login := h.logins[id]
+	h.mu.Unlock()
+	if slow != nil {
+		<-slow
 	}
-	id := h.tokens[token]
+	if down != nil {
+		return forge.User{}, down
+	}
 	if id == "" {
 		return forge.User{}, forge.ErrToken
 	}
-	return forge.User{ID: id, Login: "login" + id}, nil
+	return forge.User{ID: id, Login: cmp.Or(login, "login"+id)}, nil
 }
 
 func (h *host) Role(_ context.Context, as forge.Asker, _ forge.Repository) (forge.Reachable, error) {
@@ -86,14 +95,19 @@ func (h *host) Role(_ context.Context, as forge.Asker, _ forge.Repository) (forg
 		return forge.Reachable{}, err
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone {
-		return forge.Reachable{}, forge.ErrGone
+	there, saw := forge.Reachable{Repository: h.repo, Role: h.role}, h.saw
+	gone := h.gone
+	h.mu.Unlock()
+	if saw != nil {
+		saw(as, there)
 	}
-	if h.role == forge.None {
+	switch {
+	case gone:
+		return forge.Reachable{}, forge.ErrGone
+	case there.Role == forge.None:
 		return forge.Reachable{}, nil
 	}
-	return forge.Reachable{Repository: h.repo, Role: h.role}, nil
+	return there, nil
 }
 
 func (h *host) Repository(_ context.Context, as forge.Asker, owner, name string) (forge.Repository, error) {
@@ -123,6 +137,9 @@ func (h *host) Refresh(_ context.Context, refresh string) (forge.Grant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewals++
+	if err := h.broken[refresh]; err != nil {
+		return forge.Grant{}, err
+	}
 	if h.refusals != nil {
 		return forge.Grant{}, h.refusals
 	}
@@ -156,7 +173,7 @@ const pat = "ghp_ann"
 
 func newHosted(t testing.TB) *hosted {
 	t.Helper()
-	there := &host{tokens: map[string]string{pat: "7"}, role: forge.Admin, repo: forge.Repository{
+	there := &host{tokens: map[string]string{pat: "7"}, broken: map[string]error{}, role: forge.Admin, repo: forge.Repository{
 		ID: "1", Owner: "acme", Name: "api", OwnerKind: forge.OwnerOrg, OwnerID: "9", Public: true,
 	}}
 	h := &hosted{host: there, t: t, now: time.Now()}
@@ -234,4 +251,17 @@ var errHangs = errors.New("it hangs")
 func retryAfter(err error) time.Duration {
 	e, _ := errors.AsType[*api.Error](err)
 	return e.RetryAfter
+}
+
+// Repositories is the one repository, to whoever has a role on it.
+func (h *host) Repositories(_ context.Context, as forge.Asker) ([]forge.Reachable, error) {
+	if err := h.question("list", as); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.role == forge.None {
+		return nil, nil
+	}
+	return []forge.Reachable{{Repository: h.repo, Role: h.role}}, nil
 }

@@ -336,3 +336,101 @@ func TestTicketsHaveAKeyOfTheirOwn(t *testing.T) {
 		t.Error("the key of stored records seals tickets")
 	}
 }
+
+// TestATokenAskedAboutBeforeAChangeIsAskedAboutAgain has a webhook arrive while the
+// host is asked whose a token is, and lets the old answer arrive only then.
+func TestATokenAskedAboutBeforeAChangeIsAskedAboutAgain(t *testing.T) {
+	h := newHosted(t)
+	slow, done := make(chan struct{}), make(chan struct{})
+	h.set(func() { h.slow = slow })
+	identify := func() error {
+		_, err := h.w.Identify(t.Context(), warden.Credential{Bearer: pat})
+		return err
+	}
+	go func() {
+		defer close(done)
+		if err := identify(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for h.count() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	h.w.ForgetHost()
+	h.set(func() { h.slow = nil; delete(h.tokens, pat) })
+	if err := identify(); api.CodeOf(err) != api.Unauthorized {
+		t.Errorf("while the old answer is on its way: %v", err)
+	}
+	h.w.ForgetHost()
+	close(slow)
+	<-done
+	if err := identify(); api.CodeOf(err) != api.Unauthorized {
+		t.Errorf("after the old answer arrived: %v", err)
+	}
+}
+
+// TestWhoCannotBeAskedAboutLearnsOfNoVault: what there is looks like what there is
+// not, and neither is said to be missing.
+func TestWhoCannotBeAskedAboutLearnsOfNoVault(t *testing.T) {
+	h := newHosted(t)
+	h.vault()
+	who := h.key()()
+	_, there := h.look(who, "acme/api")
+	_, absent := h.look(who, "acme/none")
+	if there != api.Forbidden || absent != there {
+		t.Errorf("one that is there: %s; one that is not: %s", there, absent)
+	}
+}
+
+// TestANameThatTwoHadNamesNobody: logins are recycled, and a key must not go to
+// whoever had one before.
+func TestANameThatTwoHadNamesNobody(t *testing.T) {
+	h := newHosted(t)
+	h.set(func() { h.tokens["ghp_eve"], h.tokens["ghp_ann"] = "ann", "ann2" })
+	issue := func() error {
+		return second(h.w.IssueToken(t.Context(), operator(t, h.w), api.IssueToken{Username: "LOGINann", Name: "k", Environment: "live", Scopes: []string{api.ReadSecrets}}))
+	}
+	h.caller("ghp_eve")
+	must(t, issue())
+	h.set(func() { h.logins = map[string]string{"ann2": "loginann"} })
+	h.caller("ghp_ann")
+	if err := issue(); api.CodeOf(err) != api.Conflict {
+		t.Errorf("the name of two: %v", err)
+	}
+	h.set(func() { h.logins["ann"] = "evelyn" })
+	h.sleep(time.Hour)
+	h.caller("ghp_eve")
+	must(t, issue())
+}
+
+// TestAListIsAskedForOnceInAWhile: people open the page of their vaults again and
+// again, and a code host counts its questions.
+func TestAListIsAskedForOnceInAWhile(t *testing.T) {
+	h := newHosted(t)
+	h.vault()
+	list := func() int {
+		t.Helper()
+		all, err := h.w.ListVaults(t.Context(), h.caller(pat), api.ListVaults{})
+		must(t, err)
+		return len(all.Items)
+	}
+	h.sleep(time.Hour)
+	for range 3 {
+		if n := list(); n != 1 {
+			t.Fatalf("%d vaults", n)
+		}
+	}
+	if n := h.times("list"); n != 1 {
+		t.Errorf("%d questions", n)
+	}
+	h.set(func() { h.role = forge.None })
+	h.w.ForgetHost()
+	if n := list(); n != 0 {
+		t.Errorf("%d vaults after a webhook", n)
+	}
+	h.set(func() { h.role = forge.Read })
+	h.sleep(16 * time.Second)
+	if n := list(); n != 1 {
+		t.Errorf("%d vaults, for somebody who was let in", n)
+	}
+}

@@ -37,3 +37,12 @@ func (w *Warden) TakesForTicket(ticket string) bool {
 	_, ok := keys.openTicket(api.NewSecret(base64.RawURLEncoding.EncodeToString(sealed)))
 	return ok
 }
+
+// OrgLogin is what the organization with an id at the code host is called on record.
+func (w *Warden) OrgLogin(ctx context.Context, account string) string {
+	org, err := w.orgOnRecord(ctx, account)
+	if err != nil {
+		return err.Error()
+	}
+	return org.Login
+}

@@ -39,6 +39,31 @@ func (w *Warden) NoteJobRun(ctx context.Context, j JobRun) error {
 	})
 }
 
+// patience is how many questions in a row may fail before a job leaves the code
+// host alone until its next run.
+const patience = 3
+
+// eachAtHost asks the code host something about each of all. One that fails keeps
+// no other from its turn; several in a row mean the host itself.
+func eachAtHost[T any](ctx context.Context, all []T, do func(T) error) (failed error) {
+	row := 0
+	for _, one := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := do(one)
+		if err == nil {
+			row = 0
+			continue
+		}
+		failed = err
+		if row++; row == patience {
+			break
+		}
+	}
+	return failed
+}
+
 // RecordJobRun records who had a job done out of turn.
 func (w *Warden) RecordJobRun(ctx context.Context, who Caller, ref api.JobRef) error {
 	return w.changeSelf(ctx, who, access.JobRun, func(_ store.Tx, j *journal) error {

@@ -3,6 +3,7 @@ package warden
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,12 +63,16 @@ func (w *Warden) userNamed(tx store.Tx, j *journal, name string) (store.User, er
 	if err != nil {
 		return store.User{}, err
 	}
-	for _, u := range all {
-		if strings.EqualFold(u.Login, name) {
-			return u, nil
-		}
+	all = slices.DeleteFunc(all, func(u store.User) bool { return !strings.EqualFold(u.Login, name) })
+	switch len(all) {
+	case 1:
+		return all[0], nil
+	case 0:
+		return store.User{}, api.InvalidField("username", api.UnknownValue, "Nobody of this name has signed in here yet.")
 	}
-	return store.User{}, api.InvalidField("username", api.UnknownValue, "Nobody of this name has signed in here yet.")
+	// Names change hands at the code host, and the one who had it first may be meant
+	// by nobody any more.
+	return store.User{}, api.Errorf(api.Conflict, "%d people have signed in here as %s, and all but one of them have another name by now. Have them sign in again.", len(all), name)
 }
 
 func nameTaken(err error, name string) error {

@@ -16,7 +16,8 @@ const (
 	lookAgainAny  = 24 * time.Hour // every vault
 )
 
-// confirmed remembers when an answer last showed a vault's repository.
+// confirmed remembers when the host was last asked for what it then said of a
+// vault's repository.
 type confirmed struct {
 	mu sync.Mutex
 	at map[store.ID]time.Time
@@ -28,7 +29,9 @@ func (c *confirmed) note(v store.ID, at time.Time) {
 	if c.at == nil || len(c.at) >= maxRemember {
 		c.at = make(map[store.ID]time.Time)
 	}
-	c.at[v] = at
+	if at.After(c.at[v]) {
+		c.at[v] = at
+	}
 }
 
 func (c *confirmed) last(v store.ID) time.Time {
@@ -64,16 +67,14 @@ func (w *Warden) FollowRepositories(ctx context.Context) error {
 	if err != nil {
 		return w.outward(err)
 	}
-	for _, v := range due {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	return eachAtHost(ctx, due, func(v store.Vault) error {
+		asked := w.now()
 		if err := w.lookAgain(ctx, v.RepoID, false); err != nil {
 			return w.errForge(Caller{}, err)
 		}
-		w.host.confirmed.note(v.ID, w.now())
-	}
-	return nil
+		w.host.confirmed.note(v.ID, asked)
+		return nil
+	})
 }
 
 // lookEvery is how often a vault's repository is asked about. GitHub tells of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,13 +20,15 @@ const (
 	noRoleTTL   = 15 * time.Second
 	roleFlight  = 15 * time.Second // bounds one question, however many wait for it
 	maxRemember = 50_000           // answers; past it, it starts over
+	maxLists    = 500              // lists of repositories, which may be long
 )
 
 // found is what the code host said of a caller and a repository.
 type found struct {
-	role access.Role
-	repo forge.Repository // with the names of today; zero when the caller has no role
-	gone bool             // there is no such repository any more
+	role  access.Role
+	repo  forge.Repository // with the names of today; zero when the caller has no role
+	gone  bool             // there is no such repository any more
+	asked time.Time
 }
 
 // roleCache remembers what the code host said, for a short time. An error is
@@ -37,6 +40,7 @@ type roleCache struct {
 	epoch uint64
 	roles map[roleOf]remembered[found]
 	names map[nameOf]remembered[string] // of repositories that have no vault by that name, to their ids
+	lists map[listOf]remembered[[]forge.Reachable]
 }
 
 type roleOf struct {
@@ -47,6 +51,11 @@ type roleOf struct {
 type nameOf struct {
 	account, name string
 	credential    [32]byte
+}
+
+type listOf struct {
+	account    string
+	credential [32]byte
 }
 
 type remembered[T any] struct {
@@ -85,6 +94,17 @@ func keep[K comparable, T any](c *roleCache, in *map[K]remembered[T], k K, v T, 
 	(*in)[k] = remembered[T]{v, c.now().Add(ttl)}
 }
 
+// keepList is keep for a list of repositories. It counts no longer than a no: who
+// is not on it may have been let in.
+func (c *roleCache) keepList(k listOf, all []forge.Reachable, epoch uint64) {
+	c.mu.Lock()
+	if len(c.lists) >= maxLists {
+		clear(c.lists)
+	}
+	c.mu.Unlock()
+	keep(c, &c.lists, k, all, epoch, min(c.ttl, noRoleTTL))
+}
+
 // forget drops everything, and whatever is being asked at this moment: somebody's
 // rights changed.
 func (c *roleCache) forget() {
@@ -92,6 +112,7 @@ func (c *roleCache) forget() {
 	defer c.mu.Unlock()
 	c.epoch++
 	c.roles, c.names = make(map[roleOf]remembered[found]), make(map[nameOf]remembered[string])
+	c.lists = make(map[listOf]remembered[[]forge.Reachable])
 }
 
 // flight names a question: who asks while the same one is under way waits for
@@ -126,7 +147,7 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 	select {
 	case got := <-flight:
 		if got.Err != nil {
-			return found{}, w.errForge(who, got.Err)
+			return found{}, w.errForge(who, overdue(got.Err))
 		}
 		return got.Val.(found), nil
 	case <-ctx.Done():
@@ -135,12 +156,13 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 }
 
 func (w *Warden) askRole(ctx context.Context, who Caller, vault store.Vault) (found, error) {
+	asked := w.now()
 	there, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) (forge.Reachable, error) {
 		return w.forge.Role(ctx, as, repositoryOf(vault))
 	})
 	switch {
 	case errors.Is(err, forge.ErrGone):
-		return found{gone: true}, nil
+		return found{gone: true, asked: asked}, nil
 	case errors.Is(err, forge.ErrNotFound):
 		return found{}, nil
 	case err != nil:
@@ -149,7 +171,7 @@ func (w *Warden) askRole(ctx context.Context, who Caller, vault store.Vault) (fo
 		return found{}, nil
 	}
 	role, err := access.ParseRole(string(there.Role))
-	return found{role: role, repo: there.Repository}, err
+	return found{role: role, repo: there.Repository, asked: asked}, err
 }
 
 // repositoryOf is a vault's repository as it was last seen.
@@ -158,4 +180,11 @@ func repositoryOf(v store.Vault) forge.Repository {
 		ID: v.RepoID, Owner: v.Owner, Name: v.Name,
 		OwnerKind: forge.OwnerKind(v.OwnerKind), OwnerID: v.OwnerID, AvatarURL: v.AvatarURL, Public: !v.Private,
 	}
+}
+
+// organizationWith is the organization that a vault's repository is in. Where
+// groups hold groups, written with colons, it is the one on top.
+func organizationWith(v store.Vault) forge.Organization {
+	top, _, _ := strings.Cut(v.Owner, ":")
+	return forge.Organization{ID: v.OwnerID, Login: top}
 }

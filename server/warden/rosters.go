@@ -130,23 +130,17 @@ func (w *Warden) SyncOrgs(ctx context.Context) error {
 	if err != nil {
 		return w.outward(err)
 	}
-	var failed error
+	var due []store.Org
 	for _, org := range all {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		has, err := w.hasVaults(ctx, org)
 		if err != nil {
 			return w.outward(err)
 		}
-		if !has || w.readWithin(org, rosterFresh) {
-			continue
-		}
-		if err := w.SyncOrg(ctx, org.Account); err != nil {
-			failed = err
+		if has && !w.readWithin(org, rosterFresh) {
+			due = append(due, org)
 		}
 	}
-	return failed
+	return eachAtHost(ctx, due, func(org store.Org) error { return w.SyncOrg(ctx, org.Account) })
 }
 
 func (w *Warden) hasVaults(ctx context.Context, org store.Org) (has bool, err error) {

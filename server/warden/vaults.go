@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,6 +34,20 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 // have a vault at least. Where nobody can list them for the caller, the service
 // credential is asked about every vault there is.
 func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, error) {
+	k := listOf{who.user.Account, who.credential()}
+	all, epoch, ok := recall(w.host.roles, &w.host.roles.lists, k)
+	if ok {
+		return slices.Clone(all), nil
+	}
+	all, err := w.askReachable(ctx, who)
+	if err == nil {
+		w.host.roles.keepList(k, slices.Clone(all), epoch)
+	}
+	return all, err
+}
+
+func (w *Warden) askReachable(ctx context.Context, who Caller) ([]forge.Reachable, error) {
+	asked := w.now()
 	all, err := ask(ctx, w, who, w.forge.Repositories)
 	if errors.Is(err, errNoGrant) {
 		return w.reachableOf(ctx, who, func(store.Vault) bool { return true })
@@ -43,7 +58,7 @@ func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, 
 	listed := make(map[string]bool, len(all))
 	for _, there := range all {
 		listed[there.Repository.ID] = true
-		if err := w.followListed(ctx, there); err != nil {
+		if err := w.followListed(ctx, there, asked); err != nil {
 			return nil, err
 		}
 	}
@@ -57,10 +72,10 @@ func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, 
 }
 
 // followListed writes down what a list of repositories shows to have changed.
-func (w *Warden) followListed(ctx context.Context, there forge.Reachable) error {
+func (w *Warden) followListed(ctx context.Context, there forge.Reachable, asked time.Time) error {
 	v, err := w.vaultBy(ctx, func(r store.Reader) (store.ID, error) { return r.VaultIDByRepo(there.Repository.ID) })
 	if err == nil && !v.ID.IsZero() {
-		w.follow(ctx, v, found{repo: there.Repository})
+		w.follow(ctx, v, found{repo: there.Repository, asked: asked})
 	}
 	return err
 }
@@ -266,7 +281,7 @@ func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey []
 		}
 	}
 	if vault.OwnerKind == store.OwnerOrg {
-		if _, err := w.orgAt(tx, j, forge.Organization{ID: vault.OwnerID, Login: vault.Owner}); err != nil {
+		if _, err := w.orgAt(tx, j, organizationWith(vault)); err != nil {
 			return err
 		}
 	}
@@ -295,19 +310,9 @@ func (w *Warden) DeleteVault(ctx context.Context, who Caller, ref api.Ref) error
 
 // Collaborators lists who has a role on a vault's repository.
 func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*api.Collaborators, error) {
-	var vault store.Vault
-	err := w.read(ctx, who, access.CollaboratorList, ref.Repository(), func(v *visit) error {
-		vault = v.vault
-		return nil
-	})
+	vault, people, err := w.collaborators(ctx, who, ref)
 	if err != nil {
 		return nil, err
-	}
-	people, err := ask(ctx, w, who, func(ctx context.Context, as forge.Asker) ([]forge.Collaborator, error) {
-		return w.forge.Collaborators(ctx, as, repositoryOf(vault))
-	})
-	if err != nil {
-		return nil, w.errForge(who, err)
 	}
 	out := &api.Collaborators{RepoFullName: vault.Repository(), Provider: w.forge.Kind(), Collaborators: []api.Collaborator{}}
 	for _, p := range people {
@@ -318,6 +323,23 @@ func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*a
 		out.Collaborators = append(out.Collaborators, c)
 	}
 	return out, nil
+}
+
+func (w *Warden) collaborators(ctx context.Context, who Caller, ref api.Ref) (vault store.Vault, people []forge.Collaborator, err error) {
+	err = w.read(ctx, who, access.CollaboratorList, ref.Repository(), func(v *visit) error {
+		vault = v.vault
+		return nil
+	})
+	if err != nil {
+		return vault, nil, err
+	}
+	people, err = ask(ctx, w, who, func(ctx context.Context, as forge.Asker) ([]forge.Collaborator, error) {
+		return w.forge.Collaborators(ctx, as, repositoryOf(vault))
+	})
+	if err != nil {
+		return vault, nil, w.errForge(who, err)
+	}
+	return vault, people, nil
 }
 
 func collaborator(p forge.Collaborator) (api.Collaborator, error) {

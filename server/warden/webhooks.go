@@ -213,28 +213,50 @@ func (w *Warden) lookAgain(ctx context.Context, repoID string, deleted bool) err
 	if err != nil || v.ID.IsZero() {
 		return err
 	}
-	var creator store.User
-	err = w.store.View(ctx, func(r store.Reader) (err error) {
-		creator, err = r.User(v.CreatedBy)
-		return err
-	})
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	repo, err := ask(ctx, w, Caller{user: creator}, func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
-		return w.forge.RepositoryByID(ctx, as, repositoryOf(v))
-	})
+	asked := w.now()
+	repo, err := w.askAbout(ctx, v)
 	switch {
 	case err == nil:
-		w.follow(ctx, v, found{repo: repo})
+		w.follow(ctx, v, found{repo: repo, asked: asked})
 	case errors.Is(err, forge.ErrGone), deleted && errors.Is(err, forge.ErrNotFound):
-		w.follow(ctx, v, found{gone: true})
+		w.follow(ctx, v, found{gone: true, asked: asked})
 	case errors.Is(err, forge.ErrNotFound):
 		w.log.Warn("the code host does not show the repository of a vault", "vault", v.ID.String())
-	case errors.Is(err, errNoGrant), errors.Is(err, forge.ErrNoCredential):
+	case errors.Is(err, forge.ErrNoCredential):
 		// Whoever comes next brings a credential along.
+	case definite(err):
+		w.log.Warn("the code host does not let us ask about the repository of a vault", "vault", v.ID.String(), "error", err)
 	default:
 		return fmt.Errorf("ask about the repository of vault %s: %w", v.ID, err)
 	}
 	return nil
+}
+
+// askAbout asks for a vault's repository: by the service credential, which sees
+// what it sees whoever made the vault, else by what that user let us do.
+func (w *Warden) askAbout(ctx context.Context, v store.Vault) (forge.Repository, error) {
+	question := func(ctx context.Context, as forge.Asker) (forge.Repository, error) {
+		return w.forge.RepositoryByID(ctx, as, repositoryOf(v))
+	}
+	repo, err := ask(ctx, w, Caller{}, question)
+	if !errors.Is(err, forge.ErrNoCredential) {
+		return repo, err
+	}
+	var creator store.User
+	failed := w.store.View(ctx, func(r store.Reader) (err error) {
+		creator, err = r.User(v.CreatedBy)
+		return err
+	})
+	if errors.Is(failed, store.ErrNotFound) {
+		return repo, err
+	}
+	if failed != nil {
+		return repo, failed
+	}
+	as := forge.Asker{User: forge.User{ID: creator.Account, Login: creator.Login}}
+	again, failed := askGranted(ctx, w, Caller{user: creator}, as, question)
+	if errors.Is(failed, errNoGrant) {
+		return repo, err
+	}
+	return again, failed
 }

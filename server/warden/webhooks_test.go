@@ -3,6 +3,7 @@ package warden_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -29,17 +30,26 @@ func (h *host) Event(d forge.Delivery) (forge.Event, error) {
 	return forge.Event{ID: words[0], Topic: forge.Topic(words[1]), Name: words[1], Repo: words[2], Org: words[3], Login: "acme"}, nil
 }
 
-func (h *host) RepositoryByID(_ context.Context, as forge.Asker, _ forge.Repository) (forge.Repository, error) {
+func (h *host) RepositoryByID(_ context.Context, as forge.Asker, repo forge.Repository) (forge.Repository, error) {
 	if err := h.question("by id", as); err != nil {
 		return forge.Repository{}, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gone {
+	if err := h.broken[repo.ID]; err != nil {
+		return forge.Repository{}, err
+	}
+	switch {
+	case h.gone && as.Token == "":
+		return forge.Repository{}, errUnseen
+	case h.gone, h.blind != "" && as.User.ID == h.blind:
 		return forge.Repository{}, forge.ErrNotFound
 	}
 	return h.repo, nil
 }
+
+// errUnseen is what GitHub's application says of what it does not see.
+var errUnseen = fmt.Errorf("%w, or %w", forge.ErrNoCredential, forge.ErrNotFound)
 
 // hook delivers a webhook and waits until all that it asked for is done or put
 // off.
@@ -160,26 +170,6 @@ func TestADeletedRepositoryMustAlsoBeAbsent(t *testing.T) {
 	h.w.ForgetHost()
 	if v, code := h.look(h.caller(pat), "acme/api"); v.Warning == nil {
 		t.Errorf("its owner: %+v, %s", v, code)
-	}
-}
-
-func TestPollingFindsWhatNobodyTold(t *testing.T) {
-	h := newHosted(t)
-	h.vault()
-	h.set(func() { h.service, h.repo.Name = true, "new" })
-	must(t, h.w.FollowRepositories(t.Context()))
-	if n := h.times("by id "); n != 0 {
-		t.Errorf("%d questions about a repository that was just seen", n)
-	}
-	h.sleep(25 * time.Hour)
-	must(t, h.w.FollowRepositories(t.Context()))
-	must(t, h.w.FollowRepositories(t.Context()))
-	if n := h.times("by id "); n != 1 {
-		t.Errorf("%d questions", n)
-	}
-	before := h.times("repository")
-	if v, _ := h.look(h.caller(pat), "acme/new"); v.ID == "" || h.times("repository") != before {
-		t.Error("the new name is not on record")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -70,6 +71,19 @@ func Once(fault Fault) Fault {
 	var met atomic.Bool
 	return func(f *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if met.Swap(true) {
+			next.ServeHTTP(rw, r)
+			return
+		}
+		fault(f, rw, r, next)
+	}
+}
+
+// EachOnce has the fault once for each credential at each address.
+func EachOnce(fault Fault) Fault {
+	var met sync.Map
+	return func(f *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		same := [...]string{r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), r.Header.Get("Sudo")}
+		if _, again := met.LoadOrStore(same, true); again {
 			next.ServeHTTP(rw, r)
 			return
 		}

@@ -149,13 +149,8 @@ func (g *Gitea) isCollaborator(a *giteaAsk, r Repo) {
 		a.fail(http.StatusUnprocessableEntity, "user does not exist [uid: 0, name: "+a.PathValue("login")+"]")
 		return
 	}
-	for _, d := range g.World.Direct(r.ID) {
-		if d.User.ID == u.ID {
-			a.yes(true)
-			return
-		}
-	}
-	a.yes(false)
+	_, direct := g.World.Given(r.ID, u.ID)
+	a.yes(direct)
 }
 
 // permission is the endpoint that must decide nothing. Of people in teams with
@@ -183,10 +178,8 @@ func (g *Gitea) claimed(r Repo, u User) string {
 	if r.Visibility != Private {
 		rights["public"] = "read"
 	}
-	for _, d := range g.World.Direct(r.ID) {
-		if d.User.ID == u.ID {
-			rights["direct"] = giteaWord(d.Role)
-		}
+	if d, ok := g.World.Given(r.ID, u.ID); ok {
+		rights["direct"] = giteaWord(d.Role)
 	}
 	for _, t := range g.World.TeamsOn(r.ID) {
 		switch {

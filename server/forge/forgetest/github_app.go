@@ -53,6 +53,10 @@ var appPermissions = map[string]string{"metadata": "read", "members": "read", "c
 // githubKey is the App's private key. Making one takes long.
 var githubKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
+// githubSigned are tokens that were signed, by what they say. That takes long as
+// well, and in worlds whose time stands still they often say the same.
+var githubSigned sync.Map
+
 // Register makes an OAuth application a GitHub App. Its users' tokens end and are
 // refreshed.
 func (g *GitHub) Register(a App) GitHubApp {
@@ -168,9 +172,17 @@ func (g *GitHub) Sign(issuer string, issued, expires time.Time) (string, error) 
 		return "", err
 	}
 	text := base64.RawURLEncoding.EncodeToString(head) + "." + base64.RawURLEncoding.EncodeToString(claims)
+	if known, ok := githubSigned.Load(text); ok {
+		return known.(string), nil
+	}
 	sum := sha256.Sum256([]byte(text))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
-	return text + "." + base64.RawURLEncoding.EncodeToString(signature), err
+	if err != nil {
+		return "", err
+	}
+	token := text + "." + base64.RawURLEncoding.EncodeToString(signature)
+	githubSigned.Store(text, token)
+	return token, nil
 }
 
 // verifyJWT is as strict as GitHub: not issued in the future, and good for no

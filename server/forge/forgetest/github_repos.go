@@ -105,10 +105,8 @@ func (g *GitHub) collaborators(c *githubCall) {
 // roleName is the role's own name, for instance one of the organization's
 // making.
 func (g *GitHub) roleName(r Repo, user int64, role forge.Role) string {
-	for _, d := range g.World.Direct(r.ID) {
-		if d.User.ID == user && d.Role == role && d.Custom != "" {
-			return d.Custom
-		}
+	if d, ok := g.World.Given(r.ID, user); ok && d.Role == role && d.Custom != "" {
+		return d.Custom
 	}
 	return string(role)
 }
@@ -184,7 +182,7 @@ func (g *GitHub) affiliations(r Repo, user int64) []string {
 	if r.Owner == user {
 		all = append(all, "owner")
 	}
-	if slices.ContainsFunc(g.World.Direct(r.ID), func(d Grant) bool { return d.User.ID == user }) {
+	if _, direct := g.World.Given(r.ID, user); direct {
 		all = append(all, "collaborator")
 	}
 	if g.World.Standing(r.Owner, user) != "" && g.role(r, user) != forge.None {

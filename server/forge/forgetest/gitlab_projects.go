@@ -153,10 +153,8 @@ func (g *GitLab) describe(repo Repo, s session) map[string]any {
 // with.
 func (g *GitLab) permissions(repo Repo, user int64) map[string]any {
 	about := map[string]any{"project_access": nil, "group_access": nil}
-	for _, grant := range g.World.Direct(repo.ID) {
-		if grant.User.ID == user {
-			about["project_access"] = map[string]any{"access_level": gitlabLevels[grant.Role], "notification_level": 3}
-		}
+	if grant, ok := g.World.Given(repo.ID, user); ok {
+		about["project_access"] = map[string]any{"access_level": gitlabLevels[grant.Role], "notification_level": 3}
 	}
 	if _, org := g.World.Org(repo.Owner); org {
 		if m := g.groupLevel(g.groupOf(repo), user); m.Level > 0 {
@@ -230,10 +228,8 @@ func (g *GitLab) member(u User, m Membership, custom string) map[string]any {
 
 // custom is the name of the custom role that a user's level comes from, or "".
 func (g *GitLab) custom(repo Repo, user int64, m Membership) string {
-	for _, grant := range g.World.Direct(repo.ID) {
-		if grant.User.ID == user && gitlabLevels[grant.Role] == m.Level {
-			return grant.Custom
-		}
+	if grant, ok := g.World.Given(repo.ID, user); ok && gitlabLevels[grant.Role] == m.Level {
+		return grant.Custom
 	}
 	return ""
 }

@@ -171,7 +171,7 @@ func TestTheRulesSeeWhatIsBroken(t *testing.T) {
 		},
 		"stops after a page": {
 			func(f forge.Forge) forge.Forge { return hasty{f} },
-			[]string{"members are listed over all pages", "ten thousand members are listed"},
+			[]string{"members are listed by the thousand", "members are listed over all pages"},
 		},
 		"believes every token": {
 			func(f forge.Forge) forge.Forge { return trusting{f} },

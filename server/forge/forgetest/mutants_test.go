@@ -66,7 +66,7 @@ func waitForEver(next http.RoundTripper, r *http.Request) (*http.Response, error
 	if r.Context().Err() != nil {
 		return nil, r.Context().Err()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 3300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2300*time.Millisecond)
 	defer cancel()
 	res, err := next.RoundTrip(r.Clone(ctx))
 	if err != nil {

@@ -79,8 +79,9 @@ func (h *Host) clean(err error) error {
 	if err == nil {
 		return nil
 	}
+	text, inside := err.Error(), fmt.Sprintf("%+v", err)
 	for _, secret := range h.World.secrets() {
-		if strings.Contains(err.Error(), secret) || strings.Contains(fmt.Sprintf("%+v", err), secret) {
+		if strings.Contains(text, secret) || strings.Contains(inside, secret) {
 			return errors.New("an error's text holds a secret")
 		}
 	}

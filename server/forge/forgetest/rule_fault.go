@@ -28,6 +28,11 @@ var faultRules = []Rule{
 	{"no goroutine stays behind", hasFake, checkLeak},
 }
 
+// alone are the rules that look at the time, or at what else runs.
+var alone = []string{
+	"a host that hangs is unavailable in time", "who gives up is not kept waiting", "a slow answer is an answer", "no goroutine stays behind",
+}
+
 // empty reports whether an answer says nothing at all.
 func empty(answer any) bool {
 	return answer == nil || reflect.ValueOf(answer).IsZero()
@@ -173,7 +178,7 @@ func checkDown(ctx context.Context, h *Host) error {
 	return p.err()
 }
 
-const patience = 300 * time.Millisecond
+const patience = 200 * time.Millisecond
 
 func checkHang(ctx context.Context, h *Host) error {
 	all, err := h.baseline(ctx)
@@ -202,19 +207,16 @@ func (h *Host) hanging(ctx context.Context, all []asked) error {
 	return err
 }
 
-// checkOnce spoils each of the requests that a question takes, but only once.
+// checkOnce spoils every request that a question takes, but only once.
 // What signs in to the host on behalf of the service may need a POST, which is
 // not repeated.
 func checkOnce(ctx context.Context, h *Host) error {
 	all, err := h.baseline(ctx)
 	p := problems{err}
-	for _, a := range all {
-		for name, fault := range map[string]Fault{"502": Status(http.StatusBadGateway), "a broken connection": CutOff} {
-			h.Fake.Break("", Once(onlyGET(fault)))
-			got, err := h.again(ctx, a)
-			h.Fake.Heal()
-			p = append(p, because(a.name+", "+name, isRight(a, got, err)))
-		}
+	for name, fault := range map[string]Fault{"502": Status(http.StatusBadGateway), "a broken connection": CutOff} {
+		h.Fake.Break("", onlyGET(EachOnce(fault)))
+		p = append(p, because(name, h.atOnce(ctx, all, isRight)))
+		h.Fake.Heal()
 	}
 	return p.err()
 }

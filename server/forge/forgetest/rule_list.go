@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	"coffer/server/forge"
 )
@@ -16,14 +17,14 @@ var listRules = []Rule{
 	{"collaborators are owners and teams as well", nil, checkEveryone},
 	{"members are listed over all pages", nil, checkMembers},
 	{"organizations are listed over all pages", nil, checkOrganizations},
-	{"ten thousand members are listed", nil, checkManyMembers},
+	{"members are listed by the thousand", nil, checkManyMembers},
 	{"a list whose page fails is an error", func(h *Host) bool { return h.Fake != nil }, checkBrokenLists},
 	{"owners and members are told apart from neither", nil, checkStanding},
 	{"an outsider's list of members is no truth", nil, checkOutsidersMembers},
 }
 
 const (
-	many      = 250 // items of a long list
+	many      = 100 // items of a long list
 	smallPage = 7
 )
 
@@ -193,9 +194,15 @@ func checkMembers(ctx context.Context, h *Host) error {
 	return h.members(ctx, owner, org, want)
 }
 
+// checkManyMembers lists ten thousand where there is time, with COFFER_SLOW, and
+// otherwise more than a host's page and ours hold.
 func checkManyMembers(ctx context.Context, h *Host) error {
+	n := 1_000
+	if os.Getenv("COFFER_SLOW") != "" {
+		n = 10_000
+	}
 	owner, org, _ := h.acme()
-	want := h.fill(org, 10_000)
+	want := h.fill(org, n)
 	want[id(owner)] = forge.OrgOwner
 	return h.members(ctx, owner, org, want)
 }

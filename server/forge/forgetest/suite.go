@@ -89,10 +89,14 @@ func Rules() []Rule {
 	return slices.Concat(roleRules, identityRules, credentialRules, bearerRules, listRules, faultRules, signInRules, hookRules)
 }
 
-// Run checks every rule, each against a host of its own.
+// Run checks every rule, each against a host of its own, and most of them at the
+// same time: after the test that calls it has returned.
 func Run(t *testing.T, host func(*testing.T) *Host) {
 	for _, rule := range Rules() {
 		t.Run(rule.Name, func(t *testing.T) {
+			if !slices.Contains(alone, rule.Name) {
+				t.Parallel()
+			}
 			h := host(t)
 			if rule.Needs != nil && !rule.Needs(h) {
 				t.Skip("this host has no such thing")

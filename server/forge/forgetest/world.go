@@ -323,6 +323,16 @@ func (w *World) Direct(repo int64) []Grant {
 	return all
 }
 
+// Given is a user's explicit grant on a repository, neither an owner's nor a
+// team's.
+func (w *World) Given(repo, user int64) (Grant, bool) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	g, ok := w.grants[repo][user]
+	g.User = w.users[user]
+	return g, ok
+}
+
 // TeamsOn lists the teams of a repository by id.
 func (w *World) TeamsOn(repo int64) []Team {
 	w.mu.RLock()

@@ -1,0 +1,17 @@
+// Copies a text of the page. Without it, the text can be selected.
+import { all, say } from "./coffer.js";
+
+for (const button of all("[data-copy]")) {
+	const words = button.textContent;
+	button.hidden = !navigator.clipboard;
+	button.addEventListener("click", async () => {
+		try {
+			await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+			button.textContent = "Copied";
+			say("Copied.");
+			setTimeout(() => (button.textContent = words), 3000);
+		} catch {
+			say("The browser does not let this page copy. Select the text and copy it.");
+		}
+	});
+}
