@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 // but Data and Listen means its default.
 type Config struct {
 	Listen         string         // HOST:PORT
-	PublicURL      string         // how clients reach the instance; default http://Listen
+	PublicURL      string         // how clients reach the instance; default http://Listen, or 127.0.0.1 for every address
 	Data           string         // the data directory, made when missing
 	TrustedProxies []netip.Prefix // whose forwarding headers count
 
@@ -46,7 +47,19 @@ type Config struct {
 
 // publicURL is how clients reach the instance, without a trailing slash.
 func (c Config) publicURL() string {
-	return strings.TrimRight(cmp.Or(c.PublicURL, "http://"+c.Listen), "/")
+	return strings.TrimRight(cmp.Or(c.PublicURL, LocalURL(c.Listen)), "/")
+}
+
+// LocalURL is how this machine reaches an address that something listens on.
+func LocalURL(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "http://" + address
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }
 
 // SessionConfig says how long somebody stays signed in: TTL at most and by

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	matrixLine = regexp.MustCompile(`(?s)<tr data-key="([^"]+)">(.*?)</tr>`)
+	matrixLine = regexp.MustCompile(`(?s)<tr id="[^"]+" data-key="([^"]+)">(.*?)</tr>`)
 	matrixCell = regexp.MustCompile(`<span class="badge [a-z]+">([^<]+)</span>`)
 )
 

@@ -475,7 +475,7 @@ func TestMarkupInANameIsShownAsText(t *testing.T) {
 	}
 }
 
-func TestASealedServerSaysSo(t *testing.T) {
+func TestASealedServerLeadsToItsUnsealing(t *testing.T) {
 	in := servertest.New(t)
 	in.User("ann")
 	b := in.Browser()
@@ -483,13 +483,15 @@ func TestASealedServerSaysSo(t *testing.T) {
 	if err := in.Operator.Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*servertest.Seen{
-		b.Open("/"), b.Open("/login"), b.Open("/login/forge"), b.Open("/login/callback"), b.Open("/device"), b.Submit("/device", "user_code", "BCDFG-HJK23"),
-		b.Submit("/login", "username", "ann", "password", servertest.Password), b.Submit("/logout"), b.Submit("/device/approve", "confirm_token", "x"),
+	for page, want := range map[string]string{
+		"/": "/unseal", "/login": "/unseal?return=%2Flogin", "/login/forge": "/unseal?return=%2Flogin%2Fforge",
+		"/login/callback": "/unseal?return=%2Flogin%2Fcallback", "/device?user_code=A": "/unseal?return=%2Fdevice%3Fuser_code%3DA",
 	} {
-		if s.Status != 503 || !strings.HasPrefix(s.Header.Get("Content-Type"), "text/html") || s.Header.Get("Retry-After") == "" {
-			t.Errorf("%d %v %s", s.Status, s.Header, s.Text)
-		}
+		expect(t, b.Open(page), 303, want)
+	}
+	expect(t, b.Submit("/login", "username", "ann", "password", servertest.Password), 303, "/unseal")
+	for _, form := range []string{"/device", "/device/approve", "/logout"} {
+		expect(t, b.Submit(form, "user_code", "BCDFG-HJK23", "confirm_token", "x"), 303, "/unseal")
 	}
 	if b.Cookie(sessionCookie, "/") == "" {
 		t.Error("a sealed server made the browser forget its session")

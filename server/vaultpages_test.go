@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"coffer/server"
 	"coffer/server/api"
@@ -39,6 +40,7 @@ func town(t *testing.T, options ...func(*server.Config)) *servertest.Instance {
 	in.Push(ann, "ann/api", "development", map[string]string{"DB_URL": "canary-same", "DB_HOST": "canary-1", "LOCAL": "canary"})
 	in.Push(ann, "ann/api", "staging", map[string]string{"DB_URL": "canary-same", "DB_HOST": "canary-2"})
 	in.Push(ann, "ann/api", "production", map[string]string{"DB_URL": "canary-same", "DB_HOST": "canary-1", "LIVE_KEY": "canary"})
+	time.Sleep(2 * time.Millisecond) // the order of two changes in one millisecond is not that of time
 	in.Push(ann, "ann/web", "development", map[string]string{"COLOR": "canary"})
 	return in
 }

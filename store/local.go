@@ -68,6 +68,15 @@ func (r Reader) LocalOrg(id uint64) (LocalOrg, error) { return localOrgs.get(r.k
 // LocalRepo is the repository with this id.
 func (r Reader) LocalRepo(id uint64) (LocalRepo, error) { return localRepos.get(r.kv, id) }
 
+// LocalUsers lists all users, in the order in which they were added.
+func (r Reader) LocalUsers() ([]LocalUser, error) { return localUsers.list(r.kv) }
+
+// LocalOrgs lists all organizations, in the order in which they were added.
+func (r Reader) LocalOrgs() ([]LocalOrg, error) { return localOrgs.list(r.kv) }
+
+// LocalRepos lists all repositories, in the order in which they were added.
+func (r Reader) LocalRepos() ([]LocalRepo, error) { return localRepos.list(r.kv) }
+
 // LocalRepoNamed finds a repository by its owner and name, in any case.
 func (r Reader) LocalRepoNamed(owner LocalNamespace, name string) (LocalRepo, error) {
 	b, err := r.kv.Get(repoNameKey(owner.ID, name))

@@ -6,6 +6,7 @@ type Frame struct {
 	Places []Place // where to go from here
 	Inside *Inside // the vault that the page is about, or nil
 	Notice string  // what was just done, or ""
+	Undo   string  // the secrets inside the vault with which it can be undone, or ""
 
 	// Operator says that the user runs this server, too.
 	Operator bool

@@ -27,6 +27,7 @@ type MatrixColumn struct {
 	Name, Type string
 	Secrets    int
 	CanWrite   bool
+	Revision   uint64
 }
 
 // MatrixRow is a key, with a cell for each column.
@@ -53,6 +54,16 @@ func (m Matrix) Title() string { return "Secrets · " + m.Inside.Name }
 
 // Script filters while somebody types.
 func (Matrix) Script() string { return "matrix.js" }
+
+// CanWrite says that the reader may change the secrets of some environment.
+func (m Matrix) CanWrite() bool {
+	for _, c := range m.Columns {
+		if c.CanWrite {
+			return true
+		}
+	}
+	return false
+}
 
 // Empty says that the vault has no secret at all that the reader may know of.
 func (m Matrix) Empty() bool {

@@ -11,7 +11,7 @@ var matrixSamples = map[string]Page{
 	"matrix": Matrix{
 		Frame: matrixFrame, Search: Search{At: "/vaults/acme/api", Label: "Search keys", Query: "A", Keep: []Kept{{"show", "differs"}}},
 		Filters: []Filter{{"All", "/vaults/acme/api?q=A", 2, false}, {"Different values", "/vaults/acme/api?q=A&show=differs", 1, true}},
-		Columns: []MatrixColumn{{"development", "development", 2, true}, {"production", "protected", 1, false}},
+		Columns: []MatrixColumn{{"development", "development", 2, true, 7}, {"production", "protected", 1, false, 8}},
 		Rows: []MatrixRow{
 			{Key: "A", Differs: true, Cells: []MatrixCell{
 				{Environment: "development", Secret: "1", Same: "A", Updated: someDay, By: "bob", Changed: true},
@@ -21,8 +21,8 @@ var matrixSamples = map[string]Page{
 		},
 		Pager: Pager{From: 1, To: 2, Total: 3, Next: "/vaults/acme/api?offset=2"}, ReadOnly: "The plan.", Now: someDay,
 	},
-	"matrix nothing found":   Matrix{Frame: matrixFrame, Search: Search{At: "/vaults/acme/api"}, Columns: []MatrixColumn{{"development", "development", 2, true}}},
-	"matrix empty":           Matrix{Frame: matrixFrame, Columns: []MatrixColumn{{"development", "development", 0, true}}},
+	"matrix nothing found":   Matrix{Frame: matrixFrame, Search: Search{At: "/vaults/acme/api"}, Columns: []MatrixColumn{{"development", "development", 2, true, 7}}},
+	"matrix empty":           Matrix{Frame: matrixFrame, Columns: []MatrixColumn{{"development", "development", 0, true, 7}}},
 	"matrix nothing to read": Matrix{Frame: matrixFrame},
 	"matrix gone":            Matrix{Frame: matrixFrame, Gone: true},
 }
@@ -32,7 +32,7 @@ var matrixEvils = map[string]Page{
 		Frame:   Frame{Inside: &Inside{Name: evil, At: "/" + evil}},
 		Search:  Search{Query: evil},
 		Filters: []Filter{{evil, "/" + evil, 1, false}}, ReadOnly: evil,
-		Columns: []MatrixColumn{{evil, evil, 1, false}},
+		Columns: []MatrixColumn{{evil, evil, 1, false, 1}, {evil, evil, 1, true, 1}},
 		Rows:    []MatrixRow{{Key: evil, Cells: []MatrixCell{{Environment: evil, Secret: evil, Same: evil, By: evil, Changed: true}, {Environment: evil}}}},
 	},
 	"matrix empty": Matrix{Frame: matrixFrame, Columns: []MatrixColumn{{Name: evil}}},

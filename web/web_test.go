@@ -17,12 +17,14 @@ var someDay = time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 const installPage = "https://github.example/apps/coffer/installations/new"
 
 // samples are one page of each kind, and of each shape it can take.
-var samples = joined(entrySamples, accountSamples, vaultsSamples, matrixSamples,
-	keysSamples, activitySamples, environmentsSamples, accessSamples, trashSamples, orgsSamples)
+var samples = joined(entrySamples, setupSamples, operatorSamples,
+	vaultsSamples, matrixSamples, secretSamples, editSamples, importSamples, compareSamples, environmentsSamples, accessSamples, trashSamples,
+	activitySamples, keysSamples, orgsSamples, accountSamples)
 
 // evils are pages with markup in whatever somebody else can name.
-var evils = joined(entryEvils, accountEvils, vaultsEvils, matrixEvils,
-	keysEvils, activityEvils, environmentsEvils, accessEvils, trashEvils, orgsEvils)
+var evils = joined(entryEvils, setupEvils, operatorEvils,
+	vaultsEvils, matrixEvils, secretEvils, editEvils, importEvils, compareEvils, environmentsEvils, accessEvils, trashEvils,
+	activityEvils, keysEvils, orgsEvils, accountEvils)
 
 const evil = `"><script>alert(1)</script><a href='javascript:x'>`
 

@@ -170,6 +170,14 @@ func TestCredentialAloneDecidesFirst(t *testing.T) {
 		{DeviceApprove, JWT, All, ScopeDenied},
 		{DeviceApprove, Session, All, Granted},
 		{TokenValidate, APIKey, 0, Granted},
+		{SystemSeal, Session, All, ScopeDenied},
+		{SystemSeal, Session | OperatorSession, All, Granted},
+		{SystemSeal, JWT, All, ScopeDenied},
+		{SystemSeal, Operator, 0, Granted},
+		{TokenIssue, Session | OperatorSession, All, ScopeDenied},
+		{SignIn, Session | OperatorSession, All, ScopeDenied},
+		{Pull, Session | OperatorSession, All, Granted},
+		{Pull, OperatorSession, All, ScopeDenied},
 		{TokenValidate, 0, All, ScopeDenied},
 	} {
 		if got := c.action.Admit(c.kind, c.scopes); got != c.want {

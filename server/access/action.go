@@ -104,9 +104,12 @@ const (
 	BillingManage
 
 	LocalUserAdd
+	LocalUserList
 	LocalOrgAdd
+	LocalOrgList
 	LocalMemberSet
 	LocalRepoAdd
+	LocalRepoList
 	LocalRoleGrant
 	TokenIssue
 	SignIn

@@ -97,6 +97,30 @@ func TestWhatEachActionNeeds(t *testing.T) {
 	compareWithGolden(t, "testdata/needs.txt", trimLines(b.String()))
 }
 
+// TestWhoIsAdmitted shows which credential will do for what, whatever its scopes.
+func TestWhoIsAdmitted(t *testing.T) {
+	credentials := []Kinds{APIKey, JWT, PAT, Session, Session | OperatorSession, Operator}
+	names := []string{"key", "jwt", "pat", "session", "operator's session", "operator's socket"}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-22s", "action")
+	for _, name := range names {
+		fmt.Fprintf(&b, " %-18s", name)
+	}
+	b.WriteString("\n")
+	for _, a := range Actions() {
+		fmt.Fprintf(&b, "%-22s", a)
+		for _, c := range credentials {
+			word := "-"
+			if a.Admit(c, All) == Granted {
+				word = "yes"
+			}
+			fmt.Fprintf(&b, " %-18s", word)
+		}
+		b.WriteString("\n")
+	}
+	compareWithGolden(t, "testdata/admitted.txt", trimLines(b.String()))
+}
+
 func orDash(s string) string {
 	if s == "" {
 		return "-"

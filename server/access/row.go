@@ -13,10 +13,16 @@ const (
 	Session        // session cookie of the web UI
 	Operator       // operator socket of the data directory: nobody's, so never among Any
 
-	Any      = APIKey | People
-	People   = JWT | PAT | Session
-	SignedIn = JWT | Session
-	Minters  = APIKey | SignedIn
+	// OperatorSession is what a Session is besides, when its account may run the
+	// instance. The account's other credentials are none: they are kept in files
+	// and given to programs.
+	OperatorSession
+
+	Any       = APIKey | People
+	People    = JWT | PAT | Session
+	SignedIn  = JWT | Session
+	Minters   = APIKey | SignedIn
+	Operators = Operator | OperatorSession
 )
 
 // String names the kinds, separated by commas.
@@ -25,7 +31,7 @@ func (k Kinds) String() string {
 		return "any"
 	}
 	var names []string
-	for i, name := range []string{"key", "jwt", "pat", "session", "operator"} {
+	for i, name := range []string{"key", "jwt", "pat", "session", "operator", "operator-session"} {
 		if k&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -89,10 +95,11 @@ const (
 )
 
 // Admit decides what the credential alone decides, before the request is read.
-// A kind that is not admitted is refused like a missing scope.
-func (a Action) Admit(kind Kinds, scopes Scopes) Denial {
+// A kind that is not admitted is refused like a missing scope; of a credential that
+// is two at once, one is enough.
+func (a Action) Admit(kinds Kinds, scopes Scopes) Denial {
 	row := a.Row()
-	if kind&row.Kinds == 0 || row.Scopes != 0 && !scopes.Meets(row.Scopes) {
+	if kinds&row.Kinds == 0 || row.Scopes != 0 && !scopes.Meets(row.Scopes) {
 		return ScopeDenied
 	}
 	return Granted

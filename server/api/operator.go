@@ -49,6 +49,31 @@ type LocalUser struct {
 // Created says that something new was made.
 func (LocalUser) Created() (bool, string) { return true, "" }
 
+// ListLocal asks for a page of what the built-in code host has of something.
+type ListLocal struct{ Page }
+
+// Check holds the page against its bounds.
+func (r ListLocal) Check(f *Fields) { r.Page.check(f, MaxPage) }
+
+// Grantee is somebody with a role: in an organization, or on a repository.
+type Grantee struct {
+	Username string `json:"username"`
+	Role     string `json:"role"`
+}
+
+// LocalOrgMembers is an organization of the built-in code host with who is in it.
+type LocalOrgMembers struct {
+	LocalOrg
+	Members []Grantee `json:"members"`
+}
+
+// LocalRepoGrants is a repository of the built-in code host with who was given a
+// role on it. Its owner has one besides.
+type LocalRepoGrants struct {
+	LocalRepo
+	Grants []Grantee `json:"grants"`
+}
+
 // AddLocalOrg asks for an organization of the built-in forge.
 type AddLocalOrg struct {
 	Name string `json:"name" need:"true"`

@@ -53,7 +53,7 @@ func runDev(ctx context.Context, s *settings, out *console) (err error) {
 		return err
 	}
 	return serveUntilDone(ctx, srv, func() error {
-		d.URL = urlOf(srv.Addr())
+		d.URL = server.LocalURL(srv.Addr())
 		c := &client.Client{URL: d.URL, Token: string(d.Token), Version: programVersion()}
 		if _, err := c.CreateVault(ctx, devRepo); err != nil {
 			return err

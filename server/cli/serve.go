@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +22,8 @@ key of the configuration file, in this order of rank.
 
 It unseals with --key-file, --passphrase-file or COFFER_UNSEAL_PASSPHRASE, else
 with the key file that init made. If that fails it starts sealed and waits for
-coffer unseal.
+coffer unseal, or for somebody to unseal it in a browser. Where nothing was set
+up yet it prints the address of the page to do so.
 
 --dev runs a server with throw-away data, unsealed, with a user, a repository
 and an API key to try things with.`,
@@ -57,6 +58,7 @@ type served struct {
 	Data       string `json:"data"`
 	State      string `json:"state"`
 	ClaimToken string `json:"claimToken,omitempty"`
+	SetupURL   string `json:"setupUrl,omitempty"` // holds the claim token
 }
 
 func runServe(ctx context.Context, s *settings, out *console) (err error) {
@@ -104,10 +106,10 @@ func announce(ctx context.Context, srv *server.Server, s *settings, out *console
 	if err != nil {
 		return err
 	}
-	v := served{first(s.PublicURL, urlOf(srv.Addr())), s.Data, "ok", srv.ClaimToken()}
+	v := served{URL: first(s.PublicURL, server.LocalURL(srv.Addr())), Data: s.Data, State: "ok", ClaimToken: srv.ClaimToken()}
 	switch {
 	case !st.Initialized:
-		v.State = "uninitialized"
+		v.State, v.SetupURL = "uninitialized", setupURL(v.URL, v.ClaimToken)
 	case st.Sealed:
 		v.State = "sealed"
 	}
@@ -120,21 +122,15 @@ func announce(ctx context.Context, srv *server.Server, s *settings, out *console
 	out.note("coffer %s serves %s at %s", programVersion(), v.Data, v.URL)
 	switch {
 	case !st.Initialized:
-		out.note("It is not set up yet. Run: coffer init --data %s\nThe claim token for it, shown this once: %s", v.Data, v.ClaimToken)
+		out.note("It is not set up yet. Open this address in a browser; it holds a token that is\nshown this once:\n\n  %s\n\nOr set it up here: coffer init --data %s", v.SetupURL, v.Data)
 	case st.Sealed:
 		out.note("It is sealed. %s\nRun: coffer unseal --data %s", st.LastError, v.Data)
 	}
 	return nil
 }
 
-// urlOf is how this machine reaches a listening address.
-func urlOf(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "http://" + addr
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port)
+// setupURL is the page where a fresh server is set up. The token is behind the #
+// because browsers keep that part to themselves: no proxy on the way logs it.
+func setupURL(at, claim string) string {
+	return strings.TrimRight(at, "/") + "/setup#claim=" + claim
 }

@@ -178,25 +178,38 @@ func confirmed(form url.Values, text string) error {
 	return api.InvalidField("confirm", api.UnknownValue, "Type exactly %s. Nothing was deleted.", text)
 }
 
-// done leads to a page that says what was done.
-func (x *exchange) done(page string, n notice) {
+// done leads to a page that says what was done. With what it was done to, that page
+// can offer to undo it.
+func (x *exchange) done(page string, n notice, to ...string) {
 	if notices[n] == "" {
 		panic(fmt.Sprintf("httpd: internal error: no text for the notice %q", n))
 	}
-	x.setCookie(noticeCookie, "/", string(n), x.Now().Add(time.Minute))
+	if len(to) > maxUndo {
+		to = nil
+	}
+	x.setCookie(noticeCookie, "/", strings.Join(append([]string{string(n)}, to...), "."), x.Now().Add(time.Minute))
 	x.leadTo(page)
 }
 
 // notice names a text that is shown once, on the page after a form. A cookie takes
-// it there: the browser learns nothing but which of our own texts it is.
+// it there: the browser learns nothing but which of our own texts it is, and the ids
+// of the secrets that it is about where that can be undone.
 type notice string
 
 const noticeCookie = "coffer_notice"
+
+// maxUndo is of how many secrets the ids fit into a cookie.
+const maxUndo = 64
 
 // Notices, with their texts below.
 const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
+	jobRun       notice = "job-run"
+	userAdded    notice = "user-added"
+	orgAdded     notice = "org-added"
+	repoAdded    notice = "repo-added"
+	roleSet      notice = "role-set"
 	keyRevoked   notice = "key-revoked"
 
 	environmentCreated notice = "environment-created"
@@ -217,11 +230,24 @@ const (
 	orgRenamed     notice = "org-renamed"
 	orgDefaultsSet notice = "org-defaults-set"
 	rosterRead     notice = "roster-read"
+
+	versionRestored notice = "version-restored"
+	valueSet        notice = "value-set"
+	secretRenamed   notice = "secret-renamed"
+	secretTrashed   notice = "secret-trashed" // can be undone
+	secretBack      notice = "secret-back"
+	fileImported    notice = "file-imported"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
+	fileImported: "What you chose is stored.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
+	jobRun:       "The job was done, or is being done.",
+	userAdded:    "The user can sign in now.",
+	orgAdded:     "The organization is there. It has no members yet.",
+	repoAdded:    "The repository is there.",
+	roleSet:      "The role is set.",
 	keyRevoked:   "The key is revoked.",
 
 	environmentCreated: "The environment is there.",
@@ -242,15 +268,27 @@ var notices = map[notice]string{
 	orgRenamed:     "The name is saved.",
 	orgDefaultsSet: "The permissions hold from now on.",
 	rosterRead:     "The roster was read just now.",
+
+	versionRestored: "The old value is the current one again, as a new version.",
+	valueSet:        "The value is set.",
+	secretRenamed:   "The secret has its new name.",
+	secretTrashed:   "The secret is in the trash.",
+	secretBack:      "The secret is out of the trash again.",
 }
 
-// notice is what was just done, to be shown now and never again.
-func (x *exchange) notice() string {
+// notice is what was just done, to be shown now and never again, and the secrets
+// with which it can be undone.
+func (x *exchange) notice() (text, undo string) {
 	n := x.cookie(noticeCookie)
-	if n != "" {
-		x.dropCookie(noticeCookie, "/")
+	if n == "" {
+		return "", ""
 	}
-	return notices[notice(n)]
+	x.dropCookie(noticeCookie, "/")
+	n, secrets, _ := strings.Cut(n, ".")
+	if notice(n) == secretTrashed && x.vault != nil {
+		undo = secrets
+	}
+	return notices[notice(n)], undo
 }
 
 // pager leads through a list, by links to the page that is asked for with another

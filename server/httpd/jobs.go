@@ -27,9 +27,18 @@ func runJob(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	ran, err := x.Jobs.RunNow(x.ctx, ref.Name)
+	ran, err := x.runJob(ref.Name)
 	if err != nil {
 		return err
 	}
 	return x.send(ran, nil)
+}
+
+// runJob runs a job for a caller who was admitted, and has it recorded.
+func (x *exchange) runJob(name string) (*api.Job, error) {
+	ran, err := x.Jobs.RunNow(x.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return ran, x.Warden.RecordJobRun(x.ctx, x.who, api.JobRef{Name: name})
 }

@@ -65,7 +65,7 @@ func matrix(x *exchange, v *api.Vault) (web.Page, error) {
 	}
 	p.Filters = filters(p.Inside.At, req, m)
 	for _, c := range m.Columns {
-		p.Columns = append(p.Columns, web.MatrixColumn{Name: c.Name, Type: c.Type, Secrets: c.Secrets, CanWrite: c.CanWrite})
+		p.Columns = append(p.Columns, web.MatrixColumn{Name: c.Name, Type: c.Type, Secrets: c.Secrets, CanWrite: c.CanWrite, Revision: c.Revision})
 	}
 	for _, r := range m.Rows {
 		p.Rows = append(p.Rows, matrixRow(m.Columns, r))

@@ -38,7 +38,11 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return slices.Concat(signInPages(), vaultPages(), accountPages(), devicePages(), keyPages(), activityPages(), environmentPages(), accessPages(), trashPages(), settingsPages(), orgPages())
+	return slices.Concat(
+		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(),
+		vaultPages(), secretPages(), editPages(), importPages(), comparePages(), environmentPages(), accessPages(), trashPages(), settingsPages(),
+		activityPages(), keyPages(), orgPages(), accountPages(),
+	)
 }
 
 func signInPages() []route {
@@ -70,13 +74,36 @@ var sameOrigin = []string{"same-origin"}
 // tells nobody: with no-referrer, browsers send a form without its origin, and
 // over plain HTTP the origin is all that tells our forms from others'.
 func screen(run operation) operation {
+	return always(func(x *exchange) error {
+		if page := x.shut(); page != "" {
+			x.leadTo(page)
+			return nil
+		}
+		return run(x)
+	})
+}
+
+// shut is the page that comes before all others while there is no open vault, or
+// "".
+func (x *exchange) shut() string {
+	switch x.gate.State() {
+	case api.StateUninitialized:
+		return setupPath
+	case api.StateSealed:
+		if back := x.here(); back != "/" {
+			return unsealPath + "?return=" + url.QueryEscape(back)
+		}
+		return unsealPath
+	default:
+		return ""
+	}
+}
+
+// always is screen for pages that are there without an open vault, too.
+func always(run operation) operation {
 	return func(x *exchange) error {
 		x.w.Header()["Referrer-Policy"] = sameOrigin
-		err := x.closed()
-		if err == nil {
-			err = run(x)
-		}
-		if err != nil {
+		if err := run(x); err != nil {
 			x.failPage(err)
 		}
 		return nil

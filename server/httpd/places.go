@@ -33,6 +33,7 @@ const vaultPath = "/vaults/:owner/:repo"
 var vaultPlaces = []place{
 	{name: "Secrets", path: vaultPath, within: vaultPath + "/secrets", action: access.SecretList},
 	{name: "Compare", path: vaultPath + "/compare", action: access.Pull},
+	{name: "Import and export", path: vaultPath + "/import", within: vaultPath + "/raw", action: access.Pull},
 	{name: "History", path: vaultPath + "/history", action: access.VersionList},
 	{name: "Trash", path: vaultPath + "/trash", action: access.TrashList},
 	{name: "Environments", path: vaultPath + "/environments", action: access.EnvironmentList},
@@ -53,11 +54,11 @@ func (f *face) leadsTo(routes []route) {
 
 // frame is what stands around the page of who is asking.
 func (x *exchange) frame() web.Frame {
-	f := web.Frame{User: x.who.Username()}
+	f := web.Frame{User: x.who.Username(), Operator: x.who.IsOperator()}
 	if f.User == "" {
 		return f
 	}
-	f.Notice = x.notice()
+	f.Notice, f.Undo = x.notice()
 	for _, p := range places {
 		if x.there[p.path] && (!p.operator || f.Operator) {
 			f.Places = append(f.Places, web.Place{Name: p.name, Path: p.path, Current: x.current(p)})

@@ -1,9 +1,15 @@
 package httpd
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strings"
+	"unicode/utf8"
 
 	"coffer/server/api"
 	"coffer/server/warden"
@@ -71,16 +77,17 @@ func (x *exchange) beginSession(s *warden.BrowserSession, page string) {
 	x.leadTo(ownPage(page))
 }
 
-// form reads the fields of a form. Each may come once.
+// form reads the fields of a form. Each may come once, and is a text like any of
+// the API. Of a file it is the content.
 func (x *exchange) form() (url.Values, error) {
 	if err := x.readBody(); err != nil {
 		return nil, err
 	}
-	var text string
+	var body []byte
 	if x.body != nil {
-		text = x.body.String()
+		body = x.body.Bytes()
 	}
-	form, err := url.ParseQuery(text)
+	form, err := parseForm(x.r.Header.Get("Content-Type"), body)
 	if err != nil {
 		return nil, api.Errorf(api.BadRequest, "The form cannot be read. Go back and send it again.")
 	}
@@ -88,8 +95,34 @@ func (x *exchange) form() (url.Values, error) {
 		if len(values) > 1 {
 			return nil, api.Errorf(api.BadRequest, "The form has the field %q more than once. Go back and send it again.", name)
 		}
+		if !utf8.ValidString(name+values[0]) || strings.Contains(name+values[0], "\x00") {
+			return nil, api.Errorf(api.BadRequest, "The form holds something that is no text in UTF-8, or U+0000. Go back, take it out and send it again.")
+		}
 	}
 	return form, nil
+}
+
+// parseForm reads a form in either of the ways in which browsers send them.
+func parseForm(contentType string, body []byte) (url.Values, error) {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "multipart/form-data" {
+		return url.ParseQuery(string(body))
+	}
+	form := make(url.Values)
+	for r := multipart.NewReader(bytes.NewReader(body), params["boundary"]); ; {
+		part, err := r.NextRawPart()
+		if err == io.EOF { // a form that was cut short wraps it
+			return form, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(part)
+		if err != nil {
+			return nil, err
+		}
+		form.Add(part.FormName(), string(text))
+	}
 }
 
 // departForForge sends the browser to the code host to sign in. It is a link and

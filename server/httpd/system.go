@@ -99,9 +99,18 @@ func attempt[Req request](x *exchange, b *binder) (*Req, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := x.enterThrottle(); err != nil {
+		return nil, err
+	}
+	return req, nil
+}
+
+// enterThrottle waits for the turn of a request that tries a key. Without an error
+// the caller must leave the throttle.
+func (x *exchange) enterThrottle() error {
 	if !x.operator {
 		if wait := x.unseals.count(x.clientIP()); wait > 0 {
-			return nil, &api.Error{
+			return &api.Error{
 				Code:       api.RateLimited,
 				Message:    "Too many attempts to open the vault from this address. Wait, or use coffer unseal on the server itself.",
 				RetryAfter: wait,
@@ -109,7 +118,7 @@ func attempt[Req request](x *exchange, b *binder) (*Req, error) {
 		}
 	}
 	if err := x.unseals.enter(x.ctx); err != nil {
-		return nil, api.Errorf(api.Unavailable, "Another attempt to open the vault is still running; try again.")
+		return api.Errorf(api.Unavailable, "Another attempt to open the vault is still running; try again.")
 	}
-	return req, nil
+	return nil
 }

@@ -57,6 +57,30 @@ func Limited(c *server.Config) { c.Limits = server.LimitsConfig{} }
 // configuration.
 func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	t.Helper()
+	in := instance(t, options)
+	s := in.open()
+	made, err := s.Initialize(t.Context(), server.InitOptions{KeyFile: filepath.Join(t.TempDir(), "coffer.key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Recovery = string(made.RecoveryKey)
+	in.serve(s)
+	t.Cleanup(func() { in.stop() })
+	return in
+}
+
+// Fresh starts an instance that nobody has set up, with the token to claim it.
+func Fresh(t testing.TB, options ...func(*server.Config)) (in *Instance, claim string) {
+	t.Helper()
+	in = instance(t, options)
+	s := in.open()
+	in.serve(s)
+	t.Cleanup(func() { in.stop() })
+	return in, s.ClaimToken()
+}
+
+// instance is one that does not run yet.
+func instance(t testing.TB, options []func(*server.Config)) *Instance {
 	in := &Instance{t: t, Data: t.TempDir(), Log: new(Log)}
 	in.config = server.Config{
 		Listen: "127.0.0.1:0", PublicURL: "https://vault.example", Data: in.Data, Version: "test",
@@ -67,14 +91,6 @@ func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	for _, o := range options {
 		o(&in.config)
 	}
-	s := in.open()
-	made, err := s.Initialize(t.Context(), server.InitOptions{KeyFile: filepath.Join(t.TempDir(), "coffer.key")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Recovery = string(made.RecoveryKey)
-	in.serve(s)
-	t.Cleanup(func() { in.stop() })
 	return in
 }
 

@@ -36,6 +36,7 @@ func (c Credential) Empty() bool { return c.Bearer == "" && c.Cookie == "" }
 // Caller is who is asking. Only [Warden.Identify] and [Warden.Stranger] make one.
 type Caller struct {
 	kind      access.Kinds  // exactly one
+	operator  bool          // of access.Session: the account may run the instance
 	user      store.User    // zero for the operator
 	key       store.APIKey  // of access.APIKey
 	session   store.Session // of access.JWT and access.Session
@@ -72,6 +73,17 @@ func (c Caller) SessionID() [16]byte {
 		return [16]byte{}
 	}
 	return c.session.ID
+}
+
+// IsOperator reports whether the caller may run the instance.
+func (c Caller) IsOperator() bool { return c.kinds()&access.Operators != 0 }
+
+// kinds is everything that the credential is.
+func (c Caller) kinds() access.Kinds {
+	if c.operator {
+		return c.kind | access.OperatorSession
+	}
+	return c.kind
 }
 
 // InBrowser reports whether somebody is asking who is signed in to the web UI.

@@ -38,12 +38,12 @@ func admit(who Caller, act access.Action) error {
 		return &refusal{reason: sourceDenied, answer: api.Errorf(api.Forbidden,
 			"This API key may not be used from %s. Use it from an allowed address, or create a key that allows this one.", who.ip)}
 	}
-	denial := act.Admit(who.kind, who.scopes)
+	denial := act.Admit(who.kinds(), who.scopes)
 	if denial == access.Granted {
 		return nil
 	}
 	row := act.Row()
-	if row.Kinds&who.kind == 0 {
+	if row.Kinds&who.kinds() == 0 {
 		return &refusal{reason: denial, answer: api.Errorf(api.Forbidden,
 			"This cannot be done with this kind of credential (%s); it takes: %s.", who.kind, row.Kinds)}
 	}

@@ -252,3 +252,16 @@ func retryAfter(err error) time.Duration {
 	e, _ := errors.AsType[*api.Error](err)
 	return e.RetryAfter
 }
+
+// Repositories is the one repository, to whoever has a role on it.
+func (h *host) Repositories(_ context.Context, as forge.Asker) ([]forge.Reachable, error) {
+	if err := h.question("list", as); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.role == forge.None {
+		return nil, nil
+	}
+	return []forge.Reachable{{Repository: h.repo, Role: h.role}}, nil
+}

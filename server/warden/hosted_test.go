@@ -402,3 +402,35 @@ func TestANameThatTwoHadNamesNobody(t *testing.T) {
 	h.caller("ghp_eve")
 	must(t, issue())
 }
+
+// TestAListIsAskedForOnceInAWhile: people open the page of their vaults again and
+// again, and a code host counts its questions.
+func TestAListIsAskedForOnceInAWhile(t *testing.T) {
+	h := newHosted(t)
+	h.vault()
+	list := func() int {
+		t.Helper()
+		all, err := h.w.ListVaults(t.Context(), h.caller(pat), api.ListVaults{})
+		must(t, err)
+		return len(all.Items)
+	}
+	h.sleep(time.Hour)
+	for range 3 {
+		if n := list(); n != 1 {
+			t.Fatalf("%d vaults", n)
+		}
+	}
+	if n := h.times("list"); n != 1 {
+		t.Errorf("%d questions", n)
+	}
+	h.set(func() { h.role = forge.None })
+	h.w.ForgetHost()
+	if n := list(); n != 0 {
+		t.Errorf("%d vaults after a webhook", n)
+	}
+	h.set(func() { h.role = forge.Read })
+	h.sleep(16 * time.Second)
+	if n := list(); n != 1 {
+		t.Errorf("%d vaults, for somebody who was let in", n)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"coffer/server/access"
+	"coffer/server/api"
 	"coffer/store"
 )
 
@@ -60,6 +62,14 @@ func eachAtHost[T any](ctx context.Context, all []T, do func(T) error) (failed e
 		}
 	}
 	return failed
+}
+
+// RecordJobRun records who had a job done out of turn.
+func (w *Warden) RecordJobRun(ctx context.Context, who Caller, ref api.JobRef) error {
+	return w.changeSelf(ctx, who, access.JobRun, func(_ store.Tx, j *journal) error {
+		j.note("job_run", map[string]any{"job": ref.Name})
+		return nil
+	})
 }
 
 // Now is the instance's clock.

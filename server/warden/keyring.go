@@ -22,6 +22,7 @@ type keyring struct {
 	tags    [32]byte        // key of entity tags
 	states  [32]byte        // key of the states that browsers bring back from the code host
 	tickets *crypto.DataKey // of what a browser keeps meanwhile
+	imports *crypto.DataKey // of files that a browser keeps while somebody looks what they would change
 	tokens  *crypto.Signer
 
 	mu   sync.RWMutex
@@ -54,7 +55,7 @@ func newKeyring(root *crypto.Root, i store.Instance) (*keyring, error) {
 	tokens, err := crypto.NewSigner("coffer-"+i.ID.String()[:8], secret)
 	return &keyring{
 		root: root, system: system, audit: audit, tags: root.Subkey("entity tags"), states: root.Subkey("sign-in states"),
-		tickets: root.SubDataKey("sign-in tickets"), tokens: tokens,
+		tickets: root.SubDataKey("sign-in tickets"), imports: root.SubDataKey("imports"), tokens: tokens,
 		data: make(map[dataKeyID]*crypto.DataKey),
 	}, err
 }
@@ -129,6 +130,7 @@ func (k *keyring) wipe() {
 	k.audit.destroy()
 	k.system.Destroy()
 	k.tickets.Destroy()
+	k.imports.Destroy()
 	k.root.Destroy()
 	k.users.Unlock()
 }

@@ -33,6 +33,7 @@ func (w *Warden) AddLocalUser(ctx context.Context, who Caller, req api.AddLocalU
 		if err := nameTaken(tx.AddLocalUser(&u), u.Name); err != nil {
 			return err
 		}
+		j.note("local_user_added", map[string]any{"username": u.Name, "operator": u.Operator})
 		_, err := w.userAt(tx, j, strconv.FormatUint(u.ID, 10), u.Name)
 		return err
 	})
@@ -89,6 +90,7 @@ func (w *Warden) AddLocalOrg(ctx context.Context, who Caller, req api.AddLocalOr
 			return err
 		}
 		o.Created = store.At(j.now)
+		j.note("local_org_added", map[string]any{"org": o.Name})
 		return nameTaken(tx.AddLocalOrg(&o), o.Name)
 	})
 	return &api.LocalOrg{ID: int64(o.ID), Name: o.Name}, err
@@ -153,6 +155,7 @@ func (w *Warden) AddLocalRepo(ctx context.Context, who Caller, req api.AddLocalR
 		if errors.Is(err, store.ErrExists) {
 			return api.Errorf(api.Conflict, "The repository %s exists already.", spelled)
 		}
+		j.note("local_repo_added", map[string]any{"repoFullName": spelled, "public": repo.Public})
 		return err
 	})
 	w.host.roles.forget()

@@ -62,6 +62,9 @@ type push struct {
 	replace  bool
 	dry      bool // decide, but write nothing
 
+	spared map[string]bool // keys that stay as they are, whatever the mode
+	exact  bool            // no value stands for another one
+
 	created, updated, deleted []string
 	unchanged                 int
 }
@@ -149,7 +152,7 @@ func (p *push) run() error {
 func (p *push) meet(n store.Newest) error {
 	value, named := p.incoming[n.Key]
 	if !named {
-		if !p.replace {
+		if !p.replace || p.spared[n.Key] {
 			return nil
 		}
 		p.deleted = append(p.deleted, n.Key)
@@ -163,7 +166,7 @@ func (p *push) meet(n store.Newest) error {
 	if err != nil {
 		return err
 	}
-	if dotenv.SameAfterRoundTrip(string(stored), value.Reveal()) {
+	if value.Reveal() == string(stored) || !p.exact && dotenv.SameAfterRoundTrip(string(stored), value.Reveal()) {
 		p.unchanged++
 		return nil
 	}

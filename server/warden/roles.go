@@ -20,6 +20,7 @@ const (
 	noRoleTTL   = 15 * time.Second
 	roleFlight  = 15 * time.Second // bounds one question, however many wait for it
 	maxRemember = 50_000           // answers; past it, it starts over
+	maxLists    = 500              // lists of repositories, which may be long
 )
 
 // found is what the code host said of a caller and a repository.
@@ -39,6 +40,7 @@ type roleCache struct {
 	epoch uint64
 	roles map[roleOf]remembered[found]
 	names map[nameOf]remembered[string] // of repositories that have no vault by that name, to their ids
+	lists map[listOf]remembered[[]forge.Reachable]
 }
 
 type roleOf struct {
@@ -49,6 +51,11 @@ type roleOf struct {
 type nameOf struct {
 	account, name string
 	credential    [32]byte
+}
+
+type listOf struct {
+	account    string
+	credential [32]byte
 }
 
 type remembered[T any] struct {
@@ -87,6 +94,17 @@ func keep[K comparable, T any](c *roleCache, in *map[K]remembered[T], k K, v T, 
 	(*in)[k] = remembered[T]{v, c.now().Add(ttl)}
 }
 
+// keepList is keep for a list of repositories. It counts no longer than a no: who
+// is not on it may have been let in.
+func (c *roleCache) keepList(k listOf, all []forge.Reachable, epoch uint64) {
+	c.mu.Lock()
+	if len(c.lists) >= maxLists {
+		clear(c.lists)
+	}
+	c.mu.Unlock()
+	keep(c, &c.lists, k, all, epoch, min(c.ttl, noRoleTTL))
+}
+
 // forget drops everything, and whatever is being asked at this moment: somebody's
 // rights changed.
 func (c *roleCache) forget() {
@@ -94,6 +112,7 @@ func (c *roleCache) forget() {
 	defer c.mu.Unlock()
 	c.epoch++
 	c.roles, c.names = make(map[roleOf]remembered[found]), make(map[nameOf]remembered[string])
+	c.lists = make(map[listOf]remembered[[]forge.Reachable])
 }
 
 // flight names a question: who asks while the same one is under way waits for

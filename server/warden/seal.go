@@ -1,6 +1,7 @@
 package warden
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ var systemKey = crypto.ID([]byte("coffer:systemkey"))
 type startState struct {
 	initialized atomic.Bool
 	claim       atomic.Pointer[string] // the one-time token, while uninitialised
+	wizard      wizard                 // a browser that is setting the instance up; under the sealing lock
 	mu          sync.Mutex
 	lastError   string
 	keyFile     string // where a key file asked for by Initialize goes, and what Unseal tries by itself
@@ -32,16 +34,16 @@ type startState struct {
 // Start is how an instance may be unsealed without anybody asking: what its
 // operator configured.
 type Start struct {
-	KeyFile    string                 // "" means where the key file was when it was added
+	KeyFile    string                 // "" means where the key file was when it was added; a new one goes there
 	Passphrase func() ([]byte, error) // nil for none
-	NewKeyFile string                 // where Initialize writes a key file when it is asked for one
+	NewKeyFile string                 // where Initialize writes a key file when KeyFile names no place
 }
 
 // Open looks at what the store holds and tries to unseal as configured. Failing
 // to is not an error: the instance stays sealed and Status says why. The claim
 // token is for whoever may initialise a fresh instance, and "" otherwise.
 func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
-	w.start.keyFile, w.start.passphrase = s.NewKeyFile, s.Passphrase
+	w.start.keyFile, w.start.passphrase = cmp.Or(s.KeyFile, s.NewKeyFile), s.Passphrase
 	var methods []store.Method
 	err = w.store.View(ctx, func(r store.Reader) error {
 		_, err := r.Instance()
@@ -294,6 +296,12 @@ func byKey(methods []store.Method, text []byte, what string) (*crypto.Master, er
 func (w *Warden) Seal(ctx context.Context, who Caller) error {
 	if err := admit(who, access.SystemSeal); err != nil {
 		return w.settle(ctx, who, access.SystemSeal, store.Vault{}, err)
+	}
+	j := journal{w: w, who: who, now: w.now()}
+	j.note("system_sealed", nil)
+	if err := w.write(ctx, j.notes); err != nil {
+		// A store that cannot be written to must not keep the keys in memory.
+		w.log.Error("the sealing could not be recorded", "error", err)
 	}
 	w.sealing.Lock()
 	defer w.sealing.Unlock()

@@ -3,11 +3,13 @@ package warden
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"coffer/crypto"
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/forge"
 	"coffer/store"
 )
 
@@ -61,7 +63,10 @@ func (w *Warden) identifyBrowser(ctx context.Context, who Caller, token string) 
 		if who.session, err = r.SessionByHash(hash); err != nil {
 			return err
 		}
-		who.user, err = r.User(who.session.User)
+		if who.user, err = r.User(who.session.User); err != nil {
+			return err
+		}
+		who.operator, err = w.runsInstance(r, who.user)
 		return err
 	})
 	switch {
@@ -73,6 +78,23 @@ func (w *Warden) identifyBrowser(ctx context.Context, who Caller, token string) 
 	who.kind, who.scopes = access.Session, access.All
 	w.uses.note(who.session.ID, w.now())
 	return who, nil
+}
+
+// runsInstance reports whether a user has an account of the built-in code host that
+// may run the instance.
+func (w *Warden) runsInstance(r store.Reader, u store.User) (bool, error) {
+	if w.builtIn() != nil || u.Forge != forge.KindLocal {
+		return false, nil
+	}
+	id, err := strconv.ParseUint(u.Account, 10, 64)
+	if err != nil {
+		return false, nil
+	}
+	account, err := r.LocalUser(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return account.Operator, err
 }
 
 // ended reports whether a session's time is over: all of it, or that of a

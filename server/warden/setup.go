@@ -24,27 +24,46 @@ type Setup struct {
 
 // Initialize makes a fresh instance for whoever knows its claim token.
 func (w *Warden) Initialize(ctx context.Context, req api.Initialize) (*api.Initialized, error) {
+	if err := w.checkClaim(req.ClaimToken); err != nil {
+		return nil, err
+	}
+	w.sealing.Lock()
+	defer w.sealing.Unlock()
+	if err := w.start.wizard.inUse(w.now()); err != nil {
+		return nil, err
+	}
+	return w.setUp(ctx, w.setupOf(req.Setup))
+}
+
+// checkClaim holds a token against the claim token of a fresh instance.
+func (w *Warden) checkClaim(token api.Secret) error {
 	claim := w.start.claim.Load()
 	if claim == nil {
-		return nil, errInitialized()
+		return errInitialized()
 	}
-	if subtle.ConstantTimeCompare([]byte(*claim), []byte(req.ClaimToken.Reveal())) != 1 {
-		return nil, api.Errorf(api.Forbidden, "This is not the claim token that the server printed at its first start. Look into its log.")
+	if subtle.ConstantTimeCompare([]byte(*claim), []byte(token.Reveal())) != 1 {
+		return api.Errorf(api.Forbidden, "This is not the claim token that the server printed at its first start. Look into its log.")
 	}
-	return w.InitializeHere(ctx, req.Setup)
+	return nil
 }
 
 // InitializeHere makes a fresh instance for its operator.
 func (w *Warden) InitializeHere(ctx context.Context, req api.Setup) (*api.Initialized, error) {
+	return w.SetUp(ctx, w.setupOf(req))
+}
+
+// setupOf is what a request over the network asks for: a key file goes where the
+// server was told to look for one.
+func (w *Warden) setupOf(req api.Setup) Setup {
 	setup := Setup{Admin: req.Admin}
 	if req.Passphrase != nil {
 		setup.Passphrase = req.Passphrase.Reveal()
-	} else {
-		w.start.mu.Lock()
-		setup.KeyFile = w.start.keyFile
-		w.start.mu.Unlock()
+		return setup
 	}
-	return w.SetUp(ctx, setup)
+	w.start.mu.Lock()
+	defer w.start.mu.Unlock()
+	setup.KeyFile = w.start.keyFile
+	return setup
 }
 
 func errInitialized() *api.Error {
@@ -56,6 +75,11 @@ func errInitialized() *api.Error {
 func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
+	return w.setUp(ctx, s)
+}
+
+// setUp is SetUp for who holds the sealing lock.
+func (w *Warden) setUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	if w.start.initialized.Load() {
 		return nil, errInitialized()
 	}
@@ -64,25 +88,55 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 			return nil, err
 		}
 	}
+	d, err := w.newDraft(s)
+	if err != nil {
+		return nil, err
+	}
+	recovery, err := d.newRecovery(w.now())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.commit(ctx, d, s.Admin); err != nil {
+		return nil, err
+	}
+	return &api.Initialized{
+		RecoveryKey: api.Revealed(recovery.Reveal()), Fingerprint: d.master.Fingerprint(), KeyFile: d.first.Path,
+	}, nil
+}
+
+// draft holds the keys of an instance that is not written yet.
+type draft struct {
+	master          *crypto.Master
+	first, recovery store.Method
+}
+
+// newDraft makes a master key and the way to it that somebody chose.
+func (w *Warden) newDraft(s Setup) (*draft, error) {
 	master, err := crypto.NewMaster()
 	if err != nil {
 		return nil, err
 	}
 	now := w.now()
+	first, err := w.firstMethod(master, s, store.NewIDs(now), now)
+	return &draft{master: master, first: first}, err
+}
+
+// newRecovery makes the recovery key, in place of the one before.
+func (d *draft) newRecovery(now time.Time) (*crypto.Identity, error) {
+	key, method, err := recoveryMethod(d.master, store.NewIDs(now), now)
+	d.recovery = method
+	return key, err
+}
+
+// commit writes the instance, with its first user if there is one, and opens it.
+// Its caller holds the sealing lock.
+func (w *Warden) commit(ctx context.Context, d *draft, first *api.NewOperator) (admin *store.LocalUser, err error) {
+	if admin, err = newOperator(first); err != nil {
+		return nil, err
+	}
+	now := w.now()
 	ids := store.NewIDs(now)
-	first, err := w.firstMethod(master, s, ids, now)
-	if err != nil {
-		return nil, err
-	}
-	recovery, method, err := recoveryMethod(master, ids, now)
-	if err != nil {
-		return nil, err
-	}
-	admin, err := newOperator(s.Admin)
-	if err != nil {
-		return nil, err
-	}
-	keys, instance, base, err := newInstance(master, ids, now)
+	keys, instance, base, err := newInstance(d.master, ids, now)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +146,7 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 		if _, err := tx.Instance(); !errors.Is(err, store.ErrNotFound) {
 			return errors.Join(err, errInitialized())
 		}
-		return errors.Join(tx.PutInstance(instance), tx.PutMethod(first), tx.PutMethod(method),
+		return errors.Join(tx.PutInstance(instance), tx.PutMethod(d.first), tx.PutMethod(d.recovery),
 			tx.BeginActivity(keys.audit.chain, base), w.addOperator(tx, admin, account, now))
 	})
 	if err != nil {
@@ -100,15 +154,14 @@ func (w *Warden) SetUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 		return nil, w.outward(err)
 	}
 	w.start.mu.Lock()
-	w.start.keyFile = first.Path
+	w.start.keyFile = d.first.Path
 	w.start.mu.Unlock()
+	w.start.wizard.clear()
 	w.start.initialized.Store(true)
 	w.start.claim.Store(nil)
 	w.keys.Store(keys)
 	w.pump.wake()
-	return &api.Initialized{
-		RecoveryKey: api.Revealed(recovery.Reveal()), Fingerprint: master.Fingerprint(), KeyFile: first.Path,
-	}, nil
+	return admin, nil
 }
 
 func (w *Warden) firstMethod(m *crypto.Master, s Setup, ids *store.IDs, now time.Time) (store.Method, error) {

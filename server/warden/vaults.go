@@ -34,6 +34,19 @@ func (w *Warden) ListVaults(ctx context.Context, who Caller, req api.ListVaults)
 // have a vault at least. Where nobody can list them for the caller, the service
 // credential is asked about every vault there is.
 func (w *Warden) reachable(ctx context.Context, who Caller) ([]forge.Reachable, error) {
+	k := listOf{who.user.Account, who.credential()}
+	all, epoch, ok := recall(w.host.roles, &w.host.roles.lists, k)
+	if ok {
+		return slices.Clone(all), nil
+	}
+	all, err := w.askReachable(ctx, who)
+	if err == nil {
+		w.host.roles.keepList(k, slices.Clone(all), epoch)
+	}
+	return all, err
+}
+
+func (w *Warden) askReachable(ctx context.Context, who Caller) ([]forge.Reachable, error) {
 	asked := w.now()
 	all, err := ask(ctx, w, who, w.forge.Repositories)
 	if errors.Is(err, errNoGrant) {

@@ -10,6 +10,7 @@ import (
 	"coffer/crypto"
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/billing"
 	"coffer/store"
 )
 
@@ -21,18 +22,55 @@ func (w *Warden) Versions(ctx context.Context, who Caller, ref api.SecretRef) ([
 		if err != nil {
 			return err
 		}
-		all, err := v.history(n)
+		out, err = v.versions(n)
+		return err
+	})
+	return out, err
+}
+
+func (v *visit) versions(n store.Newest) ([]api.Version, error) {
+	all, err := v.history(n)
+	if err != nil {
+		return nil, err
+	}
+	var out []api.Version
+	for _, ver := range all {
+		line, err := v.versionMeta(ver)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, line)
+	}
+	return out, nil
+}
+
+// SecretDetail is one secret with its versions, and no value.
+type SecretDetail struct {
+	api.SecretMeta
+	Type     string        // of the environment
+	CanWrite bool          // the caller may change it
+	Versions []api.Version // newest first
+}
+
+// Secret is one secret. It says what the lists of secrets and versions say.
+func (w *Warden) Secret(ctx context.Context, who Caller, ref api.SecretRef) (*SecretDetail, error) {
+	var out *SecretDetail
+	err := w.read(ctx, who, access.VersionList, ref.Repository(), func(v *visit) error {
+		e, n, err := v.secret(ref)
 		if err != nil {
 			return err
 		}
-		for _, ver := range all {
-			line, err := v.versionMeta(ver)
-			if err != nil {
-				return err
-			}
-			out = append(out, line)
+		out = &SecretDetail{Type: e.Type}
+		if out.SecretMeta, err = v.meta(e, n); err != nil {
+			return err
 		}
-		return nil
+		reason, err := v.books.readOnly(v.vault)
+		if err != nil {
+			return err
+		}
+		out.CanWrite = v.rights(e).Write && reason == billing.Writable
+		out.Versions, err = v.versions(n)
+		return err
 	})
 	return out, err
 }

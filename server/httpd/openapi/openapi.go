@@ -62,7 +62,7 @@ type base struct {
 
 // Document is the description for clients that reach the API at publicURL.
 func Document(publicURL string) []byte {
-	var b builder
+	b := builder{servers: []any{object{"url": publicURL}}}
 	read("base.json", &b.base)
 	b.schemas, b.responses = b.base.Components.Schemas, make(object)
 	pieces := b.pieces()
@@ -79,7 +79,7 @@ func Document(publicURL string) []byte {
 	components := maps.Clone(b.base.Components.Rest)
 	components["schemas"], components["responses"] = b.schemas, b.responses
 	doc := maps.Clone(b.base.Document)
-	doc["servers"] = []any{object{"url": publicURL}}
+	doc["servers"] = b.servers
 	doc["paths"], doc["components"] = paths, components
 	text, err := json.Marshal(doc, json.Deterministic(true))
 	if err != nil {

@@ -33,6 +33,7 @@ type builder struct {
 	base      base
 	schemas   object
 	responses object
+	servers   []any
 }
 
 // operatorSocket is where an operation for the operator is asked for.
@@ -74,7 +75,7 @@ func (b *builder) expand(op *operation, tag string) *operation {
 	}
 	b.addHeaders(&out, slices.Contains(errors, "rate-limited"))
 	b.errors(out.Responses, errors)
-	out.secure()
+	b.secure(&out)
 	out.Body, out.Answers, out.Page, out.Location, out.ETag, out.Errors = "", nil, "", false, false, nil
 	return &out
 }
@@ -117,13 +118,18 @@ func (b *builder) addHeaders(op *operation, limited bool) {
 }
 
 // secure says what credential the operation takes.
-func (op *operation) secure() {
+func (b *builder) secure(op *operation) {
 	op.Security = []any{}
 	switch {
 	case op.Scope == nil:
 		return
 	case op.Credentials == "operator":
 		op.Servers = operatorSocket
+		return
+	case op.Credentials == "operator,operator-session":
+		// Nothing on the socket, a session elsewhere.
+		op.Servers = append(slices.Clip(operatorSocket), b.servers...)
+		op.Security = []any{object{}, object{"session": []string{}}}
 		return
 	case op.Credentials == "session":
 	case len(op.Scope) == 0:

@@ -210,7 +210,7 @@ func (w *world) operations() []described {
 				w.t.Fatal(err)
 			}
 			d := described{method: strings.ToUpper(method), path: path, target: there.Replace(path), nowhere: gone.Replace(path),
-				body: bodies[op.OperationID], scoped: op.Scope != nil, operator: op.Credentials == "operator",
+				body: bodies[op.OperationID], scoped: op.Scope != nil, operator: strings.HasPrefix(op.Credentials, "operator"),
 				session: op.Credentials == "session", wrong: cmp.Or(wrongBodies[op.OperationID], "{}")}
 			for status := range op.Responses {
 				d.statuses = append(d.statuses, status)

@@ -1,0 +1,195 @@
+package browsertest
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// serveFresh runs a server on empty data, and returns the address that it prints.
+func serveFresh(t *testing.T) (in *instance, setup string) {
+	t.Helper()
+	needBrowser(t)
+	address := freeAddress(t)
+	in = &instance{t: t, url: "http://" + address, data: filepath.Join(t.TempDir(), "data"), log: new(buffer)}
+	c := exec.Command(program, "serve", "--data", in.data, "--listen", address, "--json", "--log-format", "json")
+	c.Env, c.Stderr, c.WaitDelay = append(environment(t.TempDir()), "COFFER_LOG_LEVEL=warn"), in.log, time.Minute
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(os.Interrupt)
+		if err := c.Wait(); err != nil {
+			t.Errorf("the server ended with %v, and logged:\n%s", err, in.log)
+		}
+	})
+	var up struct{ State, SetupURL string }
+	if err := json.NewDecoder(out).Decode(&up); err != nil || up.State != "uninitialized" {
+		t.Fatalf("the server came up as %+v: %v\n%s", up, err, in.log)
+	}
+	return in, up.SetupURL
+}
+
+// claimOf is the token in the address that a fresh server prints.
+func claimOf(t *testing.T, setup string) string {
+	t.Helper()
+	u, err := url.Parse(setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(u.Fragment, "claim=")
+}
+
+// saves copies the recovery key from the page that shows it.
+func (b *browser) saves() string {
+	b.t.Helper()
+	b.wants("Save the recovery key")
+	return get(b, chromedp.Value(chromedp.ID("key")))
+}
+
+// typesBack types what is asked for of a recovery key.
+func (b *browser) typesBack(key string) {
+	b.t.Helper()
+	b.wants("Is it saved?")
+	asked := regexp.MustCompile(`characters (\d+) to (\d+)`).FindStringSubmatch(b.text())
+	from, _ := strconv.Atoi(asked[1])
+	to, _ := strconv.Atoi(asked[2])
+	b.fill("Six characters", key[from-1:to])
+	b.press("Continue")
+}
+
+// TestTheFirstRun goes from an empty directory to a command with a secret, without
+// scripts.
+func TestTheFirstRun(t *testing.T) {
+	in, setup := serveFresh(t)
+	b := newBrowser(t, in.url)
+	b.open("/")
+	b.wants("Set up this server", "Not yet")
+	b.looksGood("setup")
+	b.fill("Claim token", "wrong")
+	b.press("Begin")
+	b.wants("Set up this server", "not the claim token")
+	b.fill("Claim token", claimOf(t, setup))
+	b.press("Begin")
+	b.wants("How shall it be unsealed?", "somebody who is root while it runs")
+	b.looksGood("setup-method")
+	b.press("Continue")
+	b.looksGood("setup-key")
+	b.open("/setup")
+	b.press("Make another recovery key")
+	key := b.saves()
+	b.press("I have saved it")
+	b.looksGood("setup-check")
+	b.typesBack(key)
+	b.wants("The first user")
+	b.looksGood("setup-user")
+	b.fill("Username", "ann")
+	b.fill("Password", password)
+	b.fill("Once more", password)
+	b.press("Finish")
+	b.wants("A vault from your .env", "ann")
+	b.looksGood("setup-vault")
+	do(b, chromedp.SetValue(chromedp.ID("text"), "GREETING=\"hello there\"\nlower=1\n"))
+	b.press("See what it holds")
+	b.wants("A vault from your .env", "1 secret to store", "GREETING", "Line 2")
+	b.looksGood("setup-vault-found")
+	b.fill("Repository", "ann/app")
+	b.press("Store 1 secret")
+	b.wants("ann/app is ready", "coffer run --repo ann/app -e development")
+	b.looksGood("setup-ready")
+	b.press("Make an API key")
+	b.wants("ann/app is ready", "shown this once")
+	b.looksGood("setup-ready-key")
+	token := get(b, chromedp.Value(chromedp.ID("token")))
+
+	c := newTerminal(t)
+	c.file("token", token)
+	said := c.run("login", in.url, "--token", token)
+	if out := c.run("run", "--repo", "ann/app", "-e", "development", "--", "sh", "-c", "echo $GREETING"); !strings.Contains(out, "hello there") {
+		t.Errorf("%s: %s", said, out)
+	}
+
+	in.operator("", "seal", "--yes")
+	b.open("/account")
+	b.wants("This vault is sealed", "The recovery key")
+	b.looksGood("unseal")
+	do(b, chromedp.SetValue(chromedp.ID("key"), "AGE-SECRET-KEY-1"))
+	b.press("Unseal")
+	b.wants("This vault is sealed", "not a usable key")
+	b.looksGood("unseal-wrong")
+	do(b, chromedp.SetValue(chromedp.ID("key"), key))
+	b.press("Unseal")
+	if b.at() != "/account" {
+		t.Errorf("unsealing leads to %s", b.at())
+	}
+}
+
+// TestTheFirstRunWithScripts: the printed address fills the token in, and the
+// address bar does not keep it.
+func TestTheFirstRunWithScripts(t *testing.T) {
+	in, setup := serveFresh(t)
+	b := newBrowser(t, in.url)
+	b.scripts(true)
+	b.open(setup)
+	b.wants("Set up this server")
+	if at := b.at(); at != "/setup" {
+		t.Errorf("the address is still %s", at)
+	}
+	b.press("Begin")
+	b.wants("How shall it be unsealed?")
+	b.press("Continue")
+	b.wants("Save the recovery key")
+	for _, name := range []string{"Copy", "Print", "Download as a file"} {
+		b.find(name, button)
+	}
+}
+
+// TestAnOperatorLooksAfterTheServer adds somebody to an organization, who may use
+// its repository then, and seals the server.
+func TestAnOperatorLooksAfterTheServer(t *testing.T) {
+	in := serve(t)
+	in.operator(password, "admin", "user", "add", "root", "--password-file", "-", "--operator")
+	b := newBrowser(t, in.url)
+	b.open("/operator")
+	b.signIn("root", password)
+	b.wants("Server", "unsealed, and able to write")
+	b.looksGood("operator")
+	b.press("Run trash now")
+	b.wants("Server", "The job was done")
+	b.press("Users")
+	b.fill("Username", "bob")
+	b.fill("Password", password)
+	b.press("Add")
+	b.wants("Users", "The user can sign in now", "bob")
+	b.looksGood("operator-users")
+	b.press("Repositories")
+	b.fill("Repository", "root/"+strings.Repeat("long-", 12))
+	b.press("Add")
+	b.wants("Repositories", "The repository is there")
+	b.looksGood("operator-repos")
+	b.open("/operator/orgs")
+	b.fill("Name", "acme")
+	b.press("Add")
+	b.fill("Organization", "acme")
+	b.fill("Username", "bob")
+	b.press("Set")
+	b.wants("Organizations of this server", "bob (member)")
+	b.looksGood("operator-orgs")
+	b.press("Server")
+	b.fill("Type seal to do it", "seal")
+	b.press("Seal the server")
+	b.wants("This vault is sealed")
+}

@@ -1,0 +1,35 @@
+package web
+
+var (
+	operatorTabs = []Place{{"Server", "/operator", ""}, {"Users", "/operator/users", "page"}}
+	wrongForm    = Form{Problem: "No.", Values: map[string]string{"username": "bob", "operator": "true", "name": "acme", "org": "acme", "role": "owner", "repoFullName": "acme/api", "public": "true"},
+		Problems: map[string]string{"username": "No.", "password": "No.", "name": "No.", "org": "No.", "role": "No.", "repoFullName": "No."}}
+)
+
+var operatorSamples = map[string]Page{
+	"server": Operator{Frame: Frame{User: "ann", Operator: true}, Tabs: operatorTabs, Version: "1.0", Server: "https://vault.example", Forge: "local (built in)", AuditKey: "abc",
+		Methods: []UnsealMethod{{"key-file", "abcd", someDay}, {"recovery-key", "efgh", someDay}},
+		Jobs:    []Job{{Name: "trash", Last: someDay, Next: someDay, Removed: 3, Error: "No."}, {Name: "audit", Running: true, Next: someDay}, {Name: "new", Next: someDay}},
+		Limits:  []Limit{{"general", "requests", "100 in 15m"}, {"bulk", "pushes and pulls", "off"}}},
+	"server in need": Operator{Hindrance: "The storage is full.", Problem: "No."},
+	"users":          LocalUsers{Tabs: operatorTabs, Rows: []LocalUser{{"ann", true}, {"bob", false}}, Pager: Pager{From: 1, To: 2, Total: 3, Next: "/operator/users?offset=2"}},
+	"users wrong":    LocalUsers{Tabs: operatorTabs, Form: wrongForm},
+	"orgs":           LocalOrgs{Tabs: operatorTabs, Rows: []LocalGroup{{Name: "acme", People: []Grantee{{"ann", "owner"}, {"bob", "member"}}}, {Name: "empty"}}},
+	"orgs wrong":     LocalOrgs{Tabs: operatorTabs, Create: wrongForm, Member: wrongForm},
+	"repos":          LocalRepos{Tabs: operatorTabs, Rows: []LocalGroup{{Name: "acme/api", Public: true, People: []Grantee{{"ann", "write"}}}, {Name: "acme/web"}}, Roles: []string{"read", "none"}},
+	"repos wrong":    LocalRepos{Tabs: operatorTabs, Create: wrongForm, Grant: wrongForm, Roles: []string{"owner"}},
+}
+
+var (
+	evilFields = Form{Problem: evil, Values: map[string]string{"username": evil, "name": evil, "org": evil, "role": evil, "repoFullName": evil},
+		Problems: map[string]string{"username": evil, "password": evil, "name": evil, "org": evil, "role": evil, "repoFullName": evil}}
+	evilGroups = []LocalGroup{{Name: evil, People: []Grantee{{evil, evil}}}}
+)
+
+var operatorEvils = map[string]Page{
+	"server": Operator{Tabs: []Place{{evil, evil, evil}}, Version: evil, Server: evil, Forge: evil, AuditKey: evil, Methods: []UnsealMethod{{evil, evil, someDay}},
+		Jobs: []Job{{Name: evil, Error: evil}}, Limits: []Limit{{evil, evil, evil}}, Hindrance: evil, Problem: evil},
+	"users": LocalUsers{Rows: []LocalUser{{evil, true}}, Form: evilFields},
+	"orgs":  LocalOrgs{Rows: evilGroups, Create: evilFields, Member: evilFields},
+	"repos": LocalRepos{Rows: evilGroups, Create: evilFields, Grant: evilFields, Roles: []string{evil}},
+}

@@ -1,0 +1,42 @@
+package web
+
+var setupSamples = map[string]Page{
+	"setup":       Setup{},
+	"setup wrong": Setup{Form: Form{Problem: "No.", Problems: map[string]string{"claim": "No."}}},
+	"method":      SetupMethod{KeyFile: "/data/coffer.key", Until: someDay},
+	"method wrong": SetupMethod{KeyFile: "/data/coffer.key", Until: someDay, Form: Form{Problem: "No.",
+		Values: map[string]string{"method": "passphrase"}, Problems: map[string]string{"passphrase": "No.", "again": "No.", "keyFile": "No."}}},
+	"recovery key":            SetupKey{Key: "AGE-SECRET-KEY-PQ-1QQ", Groups: []string{"AGE-SE", "CRET-K"}, Fingerprint: "abcd", KeyFile: "/data/coffer.key", Until: someDay},
+	"recovery key, no file":   SetupKey{Key: "AGE-SECRET-KEY-PQ-1QQ", Fingerprint: "abcd", Until: someDay},
+	"recovery check":          SetupCheck{Group: 5, From: 25, To: 30, Until: someDay},
+	"recovery check wrong":    SetupCheck{Group: 5, From: 25, To: 30, Until: someDay, Form: Form{Problem: "No.", Problems: map[string]string{"characters": "No."}}},
+	"first user":              SetupUser{Until: someDay},
+	"first user wrong":        SetupUser{Until: someDay, Form: Form{Problem: "No.", Values: map[string]string{"username": "a b"}, Problems: map[string]string{"username": "No.", "password": "No.", "again": "No."}}},
+	"no first user":           SetupUser{Forge: "Gitea", ForgeURL: "git.example", Until: someDay, Form: Form{Problem: "No."}},
+	"first vault":             FirstVault{Frame: Frame{User: "ann"}},
+	"first vault, with":       FirstVault{Frame: Frame{User: "ann"}, Text: "A=1\n", Found: &EnvFile{Keys: []EnvKey{{"A", 1}}}},
+	"first vault, forge":      FirstVault{Frame: Frame{User: "ann"}, Forge: "Gitea", Found: &EnvFile{}},
+	"first vault, with wrong": FirstVault{Frame: Frame{User: "ann"}, Form: Form{Problem: "No.", Problems: map[string]string{"repoFullName": "No.", "environment": "No."}}, Found: &EnvFile{Problems: []EnvProblem{{0, "All."}, {3, "No."}}}},
+	"ready":                   Ready{Frame: Frame{User: "ann"}, Server: "https://vault.example", Repository: "ann/app", At: "/setup/vault/ann/app", Environment: "development", Keys: []string{"A", "B"}, More: 2, Count: 4},
+	"ready, nothing":          Ready{Frame: Frame{User: "ann"}, Server: "https://vault.example", Repository: "ann/app", At: "/setup/vault/ann/app", Environment: "development", Form: Form{Problem: "No.", Problems: map[string]string{"name": "No."}}},
+	"ready, with a key":       Ready{Frame: Frame{User: "ann"}, Server: "https://vault.example", Repository: "ann/app", At: "/setup/vault/ann/app", Environment: "development", Token: "coffer_live_x", KeyName: "ci"},
+	"unseal":                  Unseal{Methods: []UnsealMethod{{"passphrase", "", someDay}, {"key-file", "abcd", someDay}, {"recovery-key", "efgh", someDay}, {"later", "", someDay}}, Return: "/x?y=z", Last: "It is missing."},
+	"unseal again":            Unseal{Methods: []UnsealMethod{{"recovery-key", "efgh", someDay}}, Problem: "Wrong.", Last: "It is missing."},
+	"unseal, nothing known":   Unseal{},
+}
+
+var setupEvils = map[string]Page{
+	"setup":        Setup{Form: Form{Problem: evil, Problems: map[string]string{"claim": evil}}},
+	"method":       SetupMethod{KeyFile: evil, Form: Form{Problem: evil, Values: map[string]string{"method": evil}, Problems: map[string]string{"passphrase": evil, "again": evil, "keyFile": evil}}},
+	"recovery key": SetupKey{Key: evil, Groups: []string{evil}, Fingerprint: evil, KeyFile: evil},
+	"check":        SetupCheck{Form: Form{Problem: evil, Problems: map[string]string{"characters": evil}}},
+	"first user":   SetupUser{Form: Form{Problem: evil, Values: map[string]string{"username": evil}, Problems: map[string]string{"username": evil, "password": evil, "again": evil}}},
+	"forge":        SetupUser{Forge: evil, ForgeURL: evil, Form: Form{Problem: evil}},
+	"first vault": FirstVault{Frame: Frame{User: evil}, Text: evil + "</textarea>" + evil, Forge: evil, Form: Form{Problem: evil, Values: map[string]string{"repoFullName": evil, "environment": evil},
+		Problems: map[string]string{"repoFullName": evil, "environment": evil}}, Found: &EnvFile{Keys: []EnvKey{{evil, 1}}, Problems: []EnvProblem{{1, evil}}}},
+	"no file": FirstVault{Frame: Frame{User: evil}, Found: &EnvFile{}},
+	"ready":   Ready{Server: evil, Repository: evil, At: evil, Environment: evil, Keys: []string{evil}, Form: Form{Problem: evil, Values: map[string]string{"name": evil}, Problems: map[string]string{"name": evil}}},
+	"new key": Ready{Token: evil, KeyName: evil},
+	"unseal":  Unseal{Methods: []UnsealMethod{{evil, evil, someDay}}, Return: evil, Problem: evil},
+	"unseal2": Unseal{Methods: []UnsealMethod{{"passphrase", evil, someDay}}, Last: evil},
+}
