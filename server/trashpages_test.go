@@ -39,7 +39,7 @@ func TestTheTrashIsListed(t *testing.T) {
 	in := littered(t)
 	expect(t, in.Browser().Open(trashAt), 303, "/login?return=%2Fvaults%2Fann%2Fapi%2Ftrash")
 	ann, bob := inBrowser(in, "ann"), inBrowser(in, "bob")
-	s := expectSeen(t, ann.Open(trashAt), 200, "Empty the trash", "stays 30 more days", "less than a minute ago")
+	s := expectSeen(t, ann.Open(trashAt), 200, "Empty the trash", "stays 30 more days", "just now")
 	lines, ids := shownTrash(s)
 	if !strings.HasPrefix(lines, "DB_HOST in production\n") || len(ids) != 2 || strings.Count(lines, "\n") != 3 || strings.Contains(s.Text, "canary") {
 		t.Errorf("ann sees %q %v", lines, ids)
