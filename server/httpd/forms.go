@@ -162,11 +162,13 @@ const noticeCookie = "coffer_notice"
 const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
+	rolledBack   notice = "rolled-back"
 )
 
 var notices = map[notice]string{
 	sessionEnded: "The session has ended.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
+	rolledBack:   "The environment holds again what it held then. What is newer is in the trash, and old values are versions.",
 }
 
 // notice is what was just done, to be shown now and never again.

@@ -38,7 +38,7 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return slices.Concat(signInPages(), vaultPages(), comparePages(), accountPages(), devicePages())
+	return slices.Concat(signInPages(), vaultPages(), comparePages(), historyPages(), accountPages(), devicePages())
 }
 
 func signInPages() []route {

@@ -61,6 +61,7 @@ type push struct {
 	incoming map[string]api.Secret
 	replace  bool
 	dry      bool // decide, but write nothing
+	exact    bool // values come from us: none is what a client made of another
 
 	created, updated, deleted []string
 	unchanged                 int
@@ -163,7 +164,7 @@ func (p *push) meet(n store.Newest) error {
 	if err != nil {
 		return err
 	}
-	if dotenv.SameAfterRoundTrip(string(stored), value.Reveal()) {
+	if string(stored) == value.Reveal() || !p.exact && dotenv.SameAfterRoundTrip(string(stored), value.Reveal()) {
 		p.unchanged++
 		return nil
 	}
