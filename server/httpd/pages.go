@@ -40,7 +40,8 @@ import (
 func pages() []route {
 	return slices.Concat(
 		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(),
-		vaultPages(), secretPages(), editPages(), importPages(), comparePages(), environmentPages(), accessPages(), trashPages(), settingsPages(),
+		vaultPages(), secretPages(), editPages(), importPages(), comparePages(), historyPages(),
+		environmentPages(), accessPages(), trashPages(), settingsPages(),
 		activityPages(), keyPages(), orgPages(), accountPages(),
 	)
 }
