@@ -106,7 +106,7 @@ func (b *browser) enterInto(css, text string) {
 	do(b, chromedp.KeyEvent(text))
 }
 
-// tick changes a box of a page that is not ours.
+// tick changes a box of a page.
 func (b *browser) tick(css string) {
 	b.t.Helper()
 	b.enterInto(css, " ")

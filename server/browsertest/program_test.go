@@ -109,11 +109,12 @@ func (in *instance) user(name string) {
 type terminal struct {
 	t    *testing.T
 	home string
+	env  []string // variables that are set there
 }
 
 func newTerminal(t *testing.T) *terminal {
 	t.Helper()
-	return &terminal{t, t.TempDir()}
+	return &terminal{t: t, home: t.TempDir()}
 }
 
 // command is one that was started.
@@ -127,7 +128,7 @@ type command struct {
 func (c *terminal) start(args ...string) *command {
 	c.t.Helper()
 	cmd := &command{Cmd: exec.Command(program, args...), t: c.t}
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.home, environment(c.home), &cmd.out, &cmd.notice
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.home, append(environment(c.home), c.env...), &cmd.out, &cmd.notice
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}

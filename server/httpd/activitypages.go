@@ -75,10 +75,15 @@ func (x *exchange) activity(list *api.List[api.Activity], days *warden.ActivityD
 // platforms are what people call the kinds of programs.
 var platforms = map[string]string{"cli": "command line", "mcp": "MCP server", "web": "browser", "api": "API"}
 
+// aboutKeys are the actions whose records name the key that they are about, and
+// not one that acted.
+var aboutKeys = map[string]bool{"api_key_created": true, "api_key_revoked": true}
+
 func shownDeed(a api.Activity) web.Deed {
 	d := web.Deed{
 		Action: a.Action, Meta: a.Metadata, When: a.Timestamp.Time, Means: platforms[a.Platform],
-		Vault: textOrNone(a.RepoFullName), With: textOrNone(a.UserAgent), From: textOrNone(a.IP), Key: a.Metadata["apiKeyId"] != nil,
+		Vault: textOrNone(a.RepoFullName), With: textOrNone(a.UserAgent), From: textOrNone(a.IP),
+		Key: a.Metadata["apiKeyId"] != nil && !aboutKeys[a.Action],
 	}
 	if a.Actor != nil {
 		d.Who = a.Actor.Username
