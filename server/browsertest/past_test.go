@@ -6,7 +6,7 @@ import (
 )
 
 // change pushes other values to production, from a command line that ann signs in.
-func (in *instance) change(b *browser, lines string) {
+func (in *instance) change(b *browser, lines string) *terminal {
 	in.t.Helper()
 	c := newTerminal(in.t)
 	login := c.logsIn(in.url)
@@ -15,6 +15,7 @@ func (in *instance) change(b *browser, lines string) {
 	login.ends(0)
 	c.file(".env", lines)
 	c.run("push", "--repo", "ann/app", "--env", "production", "--prune", "--yes")
+	return c
 }
 
 func TestSomebodyGoesBackToWhatWas(t *testing.T) {
@@ -31,6 +32,9 @@ func TestSomebodyGoesBackToWhatWas(t *testing.T) {
 	b.wants("Compare", "Different values (1)", "Only in production at revision 1 (1)", "Only in production now (1)")
 	b.press("Swap sides")
 	b.wants("Compare", "Only in production now (1)")
+	b.fill("As it was at", "0") // on the left, which comes first
+	b.press("Compare")
+	b.wants("Compare", "Only in production at revision 1 (2)")
 	b.open("/vaults/ann/app/history?environment=production")
 	b.press("Roll back to here, revision 1")
 	b.wants("Roll back production to revision 1", "Get their value of then (1)", "Come back (1)", "Go to the trash (1)")
@@ -66,7 +70,7 @@ func TestTwoRollBackAtTheSameTime(t *testing.T) {
 func TestPagesOfThePastLookGood(t *testing.T) {
 	in := serve(t)
 	b := in.furnish()
-	in.change(b, "DATABASE_URL=mistaken\nNEWER=1\n")
+	c := in.change(b, "DATABASE_URL=mistaken\nNEWER=1\n")
 	b.open("/vaults/ann/app/compare")
 	b.looksGood("compare")
 	b.open("/vaults/ann/app/compare?left=production&at=1")
@@ -83,4 +87,8 @@ func TestPagesOfThePastLookGood(t *testing.T) {
 	b.looksGood("rollback-nothing")
 	b.open("/vaults/ann/app/history?environment=development")
 	b.looksGood("history-short")
+	c.run("trash", "empty", "--repo", "ann/app", "--yes")
+	b.open("/vaults/ann/app/history/rollback?environment=production&revision=1")
+	b.wants("Roll back production to revision 1", "Not all of revision 1 is left")
+	b.looksGood("rollback-incomplete")
 }

@@ -155,14 +155,9 @@ func rollBack(x *exchange, _ *api.Vault, form url.Values) error {
 	if err != nil {
 		return err
 	}
-	req := rollbackRequest{Ref: *ref, Environment: form.Get("environment")}
 	var wrong api.Fields
-	var base int
-	for field, n := range map[string]*int{"revision": &req.Revision, "baseRevision": &base} {
-		if *n, err = strconv.Atoi(form.Get(field)); err != nil || *n < 0 {
-			wrong.Add(field, api.InvalidFormat, "A revision of the environment.")
-		}
-	}
+	req := rollbackRequest{Ref: *ref, Environment: form.Get("environment"), Revision: revisionIn(form, "revision", &wrong)}
+	base := revisionIn(form, "baseRevision", &wrong)
 	if err := wrong.Err(); err != nil {
 		return err
 	}
@@ -177,4 +172,13 @@ func rollBack(x *exchange, _ *api.Vault, form url.Values) error {
 		return err // there is nothing to look at again
 	}
 	return x.again(err, form, nil, func(f web.Form) (web.Page, error) { return x.rollback(req, f, &base) })
+}
+
+// revisionIn is the revision that a field of a form names.
+func revisionIn(form url.Values, field string, wrong *api.Fields) int {
+	n, err := strconv.Atoi(form.Get(field))
+	if err != nil || n < 0 {
+		wrong.Add(field, api.InvalidFormat, "A revision of the environment.")
+	}
+	return n
 }
