@@ -66,7 +66,7 @@ function row(table, key) {
 	for (const th of all("thead th", table).slice(1)) {
 		const environment = th.dataset.environment;
 		const badge = make("span", { class: "badge bad" }, "missing");
-		const href = `${location.pathname}/set?${new URLSearchParams({ environment, key })}`;
+		const href = `${location.pathname}/secrets/set?${new URLSearchParams({ environment, key })}`;
 		made.append(make("td", { "data-environment": environment },
 			environment ? make("a", { class: "cell", href, "aria-label": `${key} in ${environment}: missing, set it` }, badge) : badge));
 	}
