@@ -16,7 +16,7 @@ import (
 // its place in the navigation in the tables of places.go, where a page appears as
 // soon as its route exists. Its run is one of these (forms.go):
 //
-//	signedIn(func(x *exchange) (web.Page, error)) operation                      // GET, signed in
+//	signedIn(func(x *exchange) (web.Page, error)) operation                    // GET, signed in
 //	inVault(func(x *exchange, v *api.Vault) (web.Page, error)) operation       // GET below vaultPath
 //	act(func(x *exchange, form url.Values) error) operation                    // POST, from our own pages
 //	actInVault(func(x *exchange, v *api.Vault, form url.Values) error) operation
