@@ -10,8 +10,8 @@
 //   - a struct that embeds [Frame] and has a Title, beside others of its noun;
 //     its method file names the template;
 //   - templates/NOUN.html, which defines "main". It stands inside layout.html and
-//     can use what parts.html defines: "wrong", "invalid", "time", "pager" and
-//     "search". Functions: asset, path (every address of ours), day, moment, ago,
+//     can use what parts.html defines: "wrong", "invalid", "time", "pager", "search"
+//     and "where". Functions: asset, path (every address of ours), day, moment, ago,
 //     since, iso, count;
 //   - a sample in the tests, which look at every page there is.
 //

@@ -345,7 +345,8 @@ func TestTheMatrixNeedsNoMouse(t *testing.T) {
 	const cell = "LOG_LEVEL in staging: set"
 	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(cell, link)})
 	do(b, chromedp.KeyEvent(kb.Enter))
-	if got := b.focused(); got != "Show LOG_LEVEL in staging" {
+	b.says("More", true)
+	if got := b.tab(); got != "Show LOG_LEVEL in staging" {
 		t.Fatalf("the keyboard is at %q", got)
 	}
 	do(b, chromedp.KeyEvent(kb.Enter))
@@ -357,5 +358,18 @@ func TestTheMatrixNeedsNoMouse(t *testing.T) {
 	b.says("debug", false)
 	if got := b.focused(); got != cell {
 		t.Errorf("the keyboard is at %q", got)
+	}
+	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find("TOKEN in staging: missing, set it", link)})
+	do(b, chromedp.KeyEvent(kb.Enter))
+	b.says("Keep", true)
+	if got := b.tab(); got != "New value of TOKEN in staging" {
+		t.Fatalf("the keyboard is at %q", got)
+	}
+	do(b, chromedp.KeyEvent("typed"))
+	do(b, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.says("1 change in 1 environment", true)
+	b.press("Save")
+	if got := b.stored("staging"); !strings.Contains(got, `"TOKEN":"typed"`) {
+		t.Errorf("staging has %s", got)
 	}
 }
