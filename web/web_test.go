@@ -17,10 +17,10 @@ var someDay = time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 const installPage = "https://github.example/apps/coffer/installations/new"
 
 // samples are one page of each kind, and of each shape it can take.
-var samples = joined(entrySamples, accountSamples, vaultsSamples, matrixSamples, setupSamples, importSamples)
+var samples = joined(entrySamples, accountSamples, vaultsSamples, matrixSamples, setupSamples, importSamples, rawSamples)
 
 // evils are pages with markup in whatever somebody else can name.
-var evils = joined(entryEvils, accountEvils, vaultsEvils, matrixEvils, setupEvils, importEvils)
+var evils = joined(entryEvils, accountEvils, vaultsEvils, matrixEvils, setupEvils, importEvils, rawEvils)
 
 const evil = `"><script>alert(1)</script><a href='javascript:x'>`
 

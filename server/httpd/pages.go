@@ -38,7 +38,7 @@ import (
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
 func pages() []route {
-	return slices.Concat(signInPages(), vaultPages(), importPages(), accountPages(), devicePages(), setupPages(), unsealPages())
+	return slices.Concat(signInPages(), vaultPages(), importPages(), rawPages(), accountPages(), devicePages(), setupPages(), unsealPages())
 }
 
 func signInPages() []route {
