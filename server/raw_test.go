@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"html"
 	"maps"
 	"strings"
@@ -188,5 +189,42 @@ func TestALongFileIsOnlyShown(t *testing.T) {
 	s := expectSeen(t, b.Submit(rawAt+"staging"), 200, "too long to be edited here")
 	if strings.Contains(s.Text, "/save") {
 		t.Error("it can be edited all the same")
+	}
+}
+
+func TestAnEnvironmentIsDownloaded(t *testing.T) {
+	in := town(t)
+	in.User("eve")
+	in.Push(in.SignIn("ann"), "ann/api", "staging", nasty)
+	ann, bob := inBrowser(in, "ann"), inBrowser(in, "bob")
+	expectSeen(t, bob.Open(rawAt+"staging"), 200, "Download .env", "Download JSON")
+	before := pulls(t, in, "bob")
+	s := bob.Submit(rawAt+"staging/export", "format", "env")
+	if h := s.Header; s.Status != 200 || h.Get("Content-Disposition") != "attachment; filename=api.staging.env" || h.Get("Cache-Control") != "no-store" ||
+		h.Get("Content-Type") != "text/plain; charset=utf-8" || h.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%d %v", s.Status, h)
+	}
+	if got := look(t, ann, "staging", s.Text).rows(); strings.Count(got, "unchanged") != len(nasty) {
+		t.Errorf("what was exported is %s", got)
+	}
+	s = bob.Submit(rawAt+"staging/export", "format", "json")
+	var values map[string]string
+	if err := json.Unmarshal([]byte(s.Text), &values); err != nil || !maps.Equal(values, nasty) {
+		t.Errorf("%v %s", err, s.Text)
+	}
+	if got := s.Header.Get("Content-Disposition"); got != "attachment; filename=api.staging.json" {
+		t.Errorf("it is called %s", got)
+	}
+	if n := pulls(t, in, "bob"); n != before+2 {
+		t.Errorf("%d pulls are recorded, %d before", n, before)
+	}
+	expectSeen(t, bob.Submit(rawAt+"staging/export", "format", "xml"), 400, "format env or json")
+	expectSeen(t, bob.Open(rawAt+"staging/export"), 405)
+	expectSeen(t, bob.Send("POST", rawAt+"staging/export", "format=env", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"), 403, "another site")
+	expect(t, in.Browser().Submit(rawAt+"staging/export", "format", "env"), 303, "/login?return=%2F")
+	for _, s := range []*servertest.Seen{bob.Submit(rawAt+"production/export", "format", "env"), inBrowser(in, "eve").Submit(rawAt+"staging/export", "format", "env")} {
+		if expectSeen(t, s, 404); strings.Contains(s.Text, "canary") {
+			t.Errorf("%s", s.Text)
+		}
 	}
 }

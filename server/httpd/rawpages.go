@@ -1,10 +1,14 @@
 package httpd
 
 import (
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"coffer/server/api"
 	"coffer/server/warden"
@@ -24,6 +28,7 @@ func rawPages() []route {
 		{method: post, path: rawPath, bucket: inBulk, run: actInVault(showRaw)},
 		{method: get, path: rawPath + "/save", bucket: inGeneral, run: inVault(raw)}, // for who has to sign in between
 		{method: post, path: rawPath + "/save", bucket: inGeneral, run: actInVault(saveRaw)},
+		{method: post, path: rawPath + "/export", bucket: inBulk, run: actInVault(export)},
 	}
 }
 
@@ -94,4 +99,33 @@ func saveRaw(x *exchange, v *api.Vault, form url.Values) error {
 		p.Form, p.Shown, p.Text, p.Base = f, true, form.Get("text"), base
 		return p, nil
 	})
+}
+
+// export sends an environment as a file to keep.
+func export(x *exchange, v *api.Vault, form url.Values) error {
+	format := form.Get("format")
+	if format != api.FormatEnv && format != api.FormatJSON {
+		return api.Errorf(api.BadRequest, "A file can be of the format env or json.")
+	}
+	p, err := x.rawPage(v)
+	if err != nil {
+		return err
+	}
+	pulled, err := x.pull(v, p.File.Name)
+	if err != nil {
+		return err
+	}
+	content, contentType := []byte(warden.WriteEnvFile(pulled.Secrets)), textType
+	if format == api.FormatJSON {
+		contentType = jsonType
+		if content, err = json.Marshal(pulled.Secrets, json.Deterministic(true), jsontext.WithIndent("  ")); err != nil {
+			return err
+		}
+		content = append(content, '\n')
+	}
+	h := x.w.Header()
+	h["Content-Type"] = contentType
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": v.RepoName + "." + p.File.Name + "." + format}))
+	x.write(http.StatusOK, content)
+	return nil
 }
