@@ -41,7 +41,7 @@ import (
 func pages() []route {
 	return slices.Concat(
 		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(),
-		vaultPages(), secretPages(), editPages(), importPages(), comparePages(), historyPages(),
+		vaultPages(), secretPages(), editPages(), importPages(), rawPages(), comparePages(), historyPages(),
 		environmentPages(), accessPages(), trashPages(), settingsPages(),
 		activityPages(), keyPages(), orgPages(), accountPages(),
 	)
