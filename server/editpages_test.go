@@ -40,9 +40,9 @@ func TestAValueIsSet(t *testing.T) {
 	c, ann := in.SignIn("ann"), inBrowser(in, "ann")
 	in.Grant("ann/api", "bob", "write")
 	bob := inBrowser(in, "bob")
-	const page = "/vaults/ann/api/set?environment=staging&key=LOCAL"
-	expect(t, in.Browser().Open(page), 303, "/login?return=%2Fvaults%2Fann%2Fapi%2Fset%3Fenvironment%3Dstaging%26key%3DLOCAL")
-	s := expectSeen(t, ann.Open(page), 200, "Set LOCAL", "has a value, which stays as an older version", "has none yet")
+	const page = "/vaults/ann/api/secrets/set?environment=staging&key=LOCAL"
+	expect(t, in.Browser().Open(page), 303, "/login?return=%2Fvaults%2Fann%2Fapi%2Fsecrets%2Fset%3Fenvironment%3Dstaging%26key%3DLOCAL")
+	s := expectSeen(t, ann.Open(page), 200, "Set LOCAL", `<a href="/vaults/ann/api" aria-current="true">Secrets`, "has a value, which stays as an older version", "has none yet")
 	if got := choices(s); got != "development staging* production" || strings.Contains(s.Text, "canary") {
 		t.Errorf("ann chooses from %s: %s", got, s.Text)
 	}
@@ -63,7 +63,7 @@ func TestAValueIsSet(t *testing.T) {
 	if got := read(t, c, "LOCAL", "staging"); got != "" {
 		t.Errorf("an empty value is %q", got)
 	}
-	expect(t, ann.Submit("/vaults/ann/api/set", "key", " NEW_KEY ", "value", "v", "environment.staging", "on", "environment.development", "on"), 303, "/vaults/ann/api#NEW_KEY")
+	expect(t, ann.Submit("/vaults/ann/api/secrets/set", "key", " NEW_KEY ", "value", "v", "environment.staging", "on", "environment.development", "on"), 303, "/vaults/ann/api#NEW_KEY")
 	if got := read(t, c, "NEW_KEY", "development"); got != "v" {
 		t.Errorf("a new key is %q", got)
 	}
@@ -73,7 +73,7 @@ func TestAValueThatCannotBeSetIsKeptInTheForm(t *testing.T) {
 	in := town(t)
 	in.Grant("ann/api", "bob", "write")
 	ann, bob := inBrowser(in, "ann"), inBrowser(in, "bob")
-	const page = "/vaults/ann/api/set"
+	const page = "/vaults/ann/api/secrets/set"
 	for _, tt := range []struct {
 		who    *servertest.Browser
 		status int
@@ -112,7 +112,7 @@ func TestAValueThatCannotBeSetIsKeptInTheForm(t *testing.T) {
 func TestHalfOfItIsSaid(t *testing.T) {
 	in := town(t)
 	in.Grant("ann/api", "bob", "write")
-	s := inBrowser(in, "bob").Submit("/vaults/ann/api/set", "key", "A", "value", "typed", "environment.development", "on", "environment.production", "on")
+	s := inBrowser(in, "bob").Submit("/vaults/ann/api/secrets/set", "key", "A", "value", "typed", "environment.development", "on", "environment.production", "on")
 	expectSeen(t, s, 403, "1 of 2 are done, then this went wrong: Your role on ann/api (write) may not write production.")
 	if got := read(t, in.SignIn("ann"), "A", "development"); got != "typed" {
 		t.Errorf("it is %q", got)
@@ -122,7 +122,7 @@ func TestHalfOfItIsSaid(t *testing.T) {
 func TestASecretIsRenamedAcrossEnvironments(t *testing.T) {
 	in := town(t)
 	c, ann, bob := in.SignIn("ann"), inBrowser(in, "ann"), inBrowser(in, "bob")
-	const page = "/vaults/ann/api/rename?key=DB_URL"
+	const page = "/vaults/ann/api/secrets/rename?key=DB_URL"
 	s := expectSeen(t, ann.Open(page), 200, "Rename <code>DB_URL</code>", `name="name" value="DB_URL"`)
 	if got := choices(s); got != "development* staging* production*" {
 		t.Errorf("ann chooses from %s", got)
@@ -157,7 +157,7 @@ func TestASecretIsRenamedAcrossEnvironments(t *testing.T) {
 		t.Errorf("values %s", got)
 	}
 	expect(t, ann.Submit(page, "name", "DATABASE_URL", production, "on"), 303, "/vaults/ann/api#DATABASE_URL")
-	for _, path := range []string{page, "/vaults/ann/api/rename", "/vaults/ann/api/remove?key=NONE"} {
+	for _, path := range []string{page, "/vaults/ann/api/secrets/rename", "/vaults/ann/api/secrets/remove?key=NONE"} {
 		expectSeen(t, ann.Open(path), 404, "no such secret")
 	}
 }
@@ -165,7 +165,7 @@ func TestASecretIsRenamedAcrossEnvironments(t *testing.T) {
 func TestASecretGoesToTheTrashAndComesBack(t *testing.T) {
 	in := town(t)
 	c, ann, bob := in.SignIn("ann"), inBrowser(in, "ann"), inBrowser(in, "bob")
-	const page = "/vaults/ann/api/remove?key=DB_URL"
+	const page = "/vaults/ann/api/secrets/remove?key=DB_URL"
 	s := expectSeen(t, ann.Open(page+"&environment=staging"), 200, "Move <code>DB_URL</code> to the trash")
 	if got := choices(s); got != "development staging* production" {
 		t.Errorf("ann chooses from %s", got)
@@ -219,14 +219,14 @@ func TestAReadOnlyVaultOffersNoChange(t *testing.T) {
 	versions := hiddenVersion.FindAllStringSubmatch(s.Text, -1)
 	id := page[strings.LastIndex(page, "/")+1:]
 	for _, sent := range [][]string{
-		{"/vaults/ann/web/set?key=COLOR", "value", "typed", "environment.development", "on"},
-		{"/vaults/ann/web/rename?key=COLOR", "name", "COLOUR", "secret." + id, "on"},
-		{"/vaults/ann/web/remove?key=COLOR", "secret." + id, "on"},
+		{"/vaults/ann/web/secrets/set?key=COLOR", "value", "typed", "environment.development", "on"},
+		{"/vaults/ann/web/secrets/rename?key=COLOR", "name", "COLOUR", "secret." + id, "on"},
+		{"/vaults/ann/web/secrets/remove?key=COLOR", "secret." + id, "on"},
 		{page + "/restore", "version", versions[1][1]},
 	} {
 		expectSeen(t, ann.Submit(sent[0], sent[1:]...), 403, "read-only")
 	}
-	for _, form := range []string{"set?key=COLOR", "rename?key=COLOR", "remove?key=COLOR"} {
+	for _, form := range []string{"secrets/set?key=COLOR", "secrets/rename?key=COLOR", "secrets/remove?key=COLOR"} {
 		if s := ann.Open("/vaults/ann/web/" + form); s.Status != 200 || offered(s) != "" {
 			t.Errorf("%s: %d %s", form, s.Status, s.Text)
 		}

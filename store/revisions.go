@@ -42,6 +42,31 @@ func (r Reader) Revision(e Environment, number uint64) (Revision, error) {
 	return revisions.get(r.kv, e.Vault, e.ID, number)
 }
 
+// Revisions is a page of the revisions of an environment that are remembered, newest
+// first, and how many there are.
+func (r Reader) Revisions(e Environment, limit, offset int) ([]Revision, int, error) {
+	first, err := firstNumber(r.kv, key(tagRevision, e.Vault, e.ID))
+	if err != nil || first == 0 {
+		return nil, 0, err
+	}
+	total := int(e.Revision - first + 1)
+	if offset >= total || limit <= 0 {
+		return nil, total, nil
+	}
+	last := e.Revision - uint64(offset)
+	page := kv.Range{
+		Start: key(tagRevision, e.Vault, e.ID, first), End: key(tagRevision, e.Vault, e.ID, last+1),
+		Limit: limit, Reverse: true,
+	}
+	var all []Revision
+	err = r.kv.Scan(page, func(_, b []byte) error {
+		rev, err := revisions.decode(b)
+		all = append(all, rev)
+		return err
+	})
+	return all, total, err
+}
+
 // ChangedSince names the keys that changed after a revision, sorted. It is
 // ErrNotFound when that history is gone.
 func (r Reader) ChangedSince(e Environment, revision uint64) ([]string, error) {

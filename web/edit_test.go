@@ -16,13 +16,13 @@ var someForm = Form{
 }
 
 var editSamples = map[string]Page{
-	"set":            SetValue{Frame: matrixFrame, At: "/vaults/acme/api/set?key=A", Key: "A", Choices: someChoices},
-	"add":            SetValue{Frame: matrixFrame, At: "/vaults/acme/api/set", Choices: someChoices, Form: someForm},
-	"set nowhere":    SetValue{Frame: matrixFrame, At: "/vaults/acme/api/set"},
-	"rename":         Rename{Frame: matrixFrame, At: "/vaults/acme/api/rename?key=A", Key: "A", Choices: someChoices, Form: someForm},
-	"rename nowhere": Rename{Frame: matrixFrame, At: "/vaults/acme/api/rename?key=A", Key: "A"},
-	"remove":         Remove{Frame: matrixFrame, At: "/vaults/acme/api/remove?key=A", Key: "A", Choices: someChoices, Form: someForm},
-	"remove nowhere": Remove{Frame: matrixFrame, At: "/vaults/acme/api/remove?key=A", Key: "A"},
+	"set":            SetValue{Frame: matrixFrame, At: "/vaults/acme/api/secrets/set?key=A", Key: "A", Choices: someChoices},
+	"add":            SetValue{Frame: matrixFrame, At: "/vaults/acme/api/secrets/set", Choices: someChoices, Form: someForm},
+	"set nowhere":    SetValue{Frame: matrixFrame, At: "/vaults/acme/api/secrets/set"},
+	"rename":         Rename{Frame: matrixFrame, At: "/vaults/acme/api/secrets/rename?key=A", Key: "A", Choices: someChoices, Form: someForm},
+	"rename nowhere": Rename{Frame: matrixFrame, At: "/vaults/acme/api/secrets/rename?key=A", Key: "A"},
+	"remove":         Remove{Frame: matrixFrame, At: "/vaults/acme/api/secrets/remove?key=A", Key: "A", Choices: someChoices, Form: someForm},
+	"remove nowhere": Remove{Frame: matrixFrame, At: "/vaults/acme/api/secrets/remove?key=A", Key: "A"},
 	"undo": Matrix{Frame: Frame{User: "ann", Notice: "The secret is in the trash.", Undo: "1.2",
 		Inside: &Inside{Name: "acme/api", At: "/vaults/acme/api"}}},
 }

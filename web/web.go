@@ -11,8 +11,9 @@
 //     its method file names the template;
 //   - templates/NOUN.html, which defines "main". It stands inside layout.html and
 //     can use what parts.html defines: "wrong", "invalid", "time", "pager",
-//     "search", "types" and "confirm". Functions: asset, path (every address of ours), day, date, moment, ago,
-//     since, iso, count, confirm, confirmOf;
+//     "search", "types", "where" and "confirm". Functions: asset, path (every
+//     address of ours), day, date, moment, ago, since, iso, count, confirm,
+//     confirmOf;
 //   - a sample in the tests, which look at every page there is.
 //
 // A page that a script makes more comfortable has a method Script that names a

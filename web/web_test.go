@@ -18,12 +18,14 @@ const installPage = "https://github.example/apps/coffer/installations/new"
 
 // samples are one page of each kind, and of each shape it can take.
 var samples = joined(entrySamples, setupSamples, operatorSamples,
-	vaultsSamples, matrixSamples, secretSamples, editSamples, importSamples, compareSamples, environmentsSamples, accessSamples, trashSamples,
+	vaultsSamples, matrixSamples, secretSamples, editSamples, importSamples, rawSamples, compareSamples, historySamples,
+	environmentsSamples, accessSamples, trashSamples,
 	activitySamples, keysSamples, orgsSamples, accountSamples)
 
 // evils are pages with markup in whatever somebody else can name.
 var evils = joined(entryEvils, setupEvils, operatorEvils,
-	vaultsEvils, matrixEvils, secretEvils, editEvils, importEvils, compareEvils, environmentsEvils, accessEvils, trashEvils,
+	vaultsEvils, matrixEvils, secretEvils, editEvils, importEvils, rawEvils, compareEvils, historyEvils,
+	environmentsEvils, accessEvils, trashEvils,
 	activityEvils, keysEvils, orgsEvils, accountEvils)
 
 const evil = `"><script>alert(1)</script><a href='javascript:x'>`

@@ -38,6 +38,7 @@ const (
 	Push
 	PushDryRun
 	Pull
+	Rollback
 
 	EnvironmentList
 	EnvironmentCreate

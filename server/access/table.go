@@ -49,6 +49,9 @@ var rows = [actionEnd]Row{
 	PushDryRun: {Name: "push_dry_run", Scopes: scopeW, Kinds: Any, Role: Read, Rights: envRW, Writable: true},
 	Pull:       {Name: "pull", Scopes: scopeR, Kinds: Any, Role: Read, Rights: envR},
 
+	// Pages have it; a program does the same by a pull and a push.
+	Rollback: {Name: "rollback", Scopes: scopeW, Kinds: Any, Role: Read, Rights: envRW, Writable: true},
+
 	EnvironmentList:   {Name: "environment_list", Scopes: scopeR, Kinds: Any, Role: Read},
 	EnvironmentCreate: {Name: "environment_create", Scopes: scopeW, Kinds: Any, Role: Admin, Writable: true, Test: Unguarded},
 	EnvironmentRename: {Name: "environment_rename", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // scripted opens a browser whose pages run their scripts. It fails the test if one
@@ -335,5 +336,40 @@ func TestDrafts(t *testing.T) {
 		`{"both":["A"],"others":["Q"]},"",null,["b"],"2 changes in 1 environment","(empty)","••••••••",true,[{"environment":"b","key":"Z","value":"changed again"}],true,true,false,false,false,false]`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestTheMatrixNeedsNoMouse: Enter opens a cell and Escape closes it again.
+func TestTheMatrixNeedsNoMouse(t *testing.T) {
+	_, b := matrix(t)
+	const cell = "LOG_LEVEL in staging: set"
+	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(cell, link)})
+	do(b, chromedp.KeyEvent(kb.Enter))
+	b.says("More", true)
+	if got := b.tab(); got != "Show LOG_LEVEL in staging" {
+		t.Fatalf("the keyboard is at %q", got)
+	}
+	do(b, chromedp.KeyEvent(kb.Enter))
+	b.says("debug", true)
+	if got := fmt.Sprint([]string{b.tab(), b.tab(), b.tab()}); got != "[Copy LOG_LEVEL in staging Edit LOG_LEVEL in staging More about LOG_LEVEL in staging]" {
+		t.Errorf("after it come %s", got)
+	}
+	do(b, chromedp.KeyEvent(kb.Escape))
+	b.says("debug", false)
+	if got := b.focused(); got != cell {
+		t.Errorf("the keyboard is at %q", got)
+	}
+	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find("TOKEN in staging: missing, set it", link)})
+	do(b, chromedp.KeyEvent(kb.Enter))
+	b.says("Keep", true)
+	if got := b.tab(); got != "New value of TOKEN in staging" {
+		t.Fatalf("the keyboard is at %q", got)
+	}
+	do(b, chromedp.KeyEvent("typed"))
+	do(b, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.says("1 change in 1 environment", true)
+	b.press("Save")
+	if got := b.stored("staging"); !strings.Contains(got, `"TOKEN":"typed"`) {
+		t.Errorf("staging has %s", got)
 	}
 }

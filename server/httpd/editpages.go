@@ -15,9 +15,10 @@ import (
 
 // Pages that change what the matrix shows.
 const (
-	setPath    = vaultPath + "/set"
-	renamePath = vaultPath + "/rename"
-	removePath = vaultPath + "/remove"
+	setPath    = vaultPath + "/secrets/set"
+	renamePath = vaultPath + "/secrets/rename"
+	removePath = vaultPath + "/secrets/remove"
+	undoPath   = vaultPath + "/secrets/undo"
 )
 
 // Fields of their forms. What can be ticked has a field of its own each, as
@@ -39,7 +40,7 @@ func editPages() []route {
 		{method: post, path: renamePath, bucket: inGeneral, run: actInVault(renameSecrets)},
 		{method: get, path: removePath, bucket: inGeneral, run: inVault(askWhatToRemove)},
 		{method: post, path: removePath, bucket: inGeneral, run: actInVault(removeSecrets)},
-		{method: post, path: vaultPath + "/undo", bucket: inGeneral, run: actInVault(undo)},
+		{method: post, path: undoPath, bucket: inGeneral, run: actInVault(undo)},
 	}
 }
 

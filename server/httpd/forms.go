@@ -237,6 +237,7 @@ const (
 	secretTrashed   notice = "secret-trashed" // can be undone
 	secretBack      notice = "secret-back"
 	fileImported    notice = "file-imported"
+	rolledBack      notice = "rolled-back"
 )
 
 var notices = map[notice]string{
@@ -274,6 +275,7 @@ var notices = map[notice]string{
 	secretRenamed:   "The secret has its new name.",
 	secretTrashed:   "The secret is in the trash.",
 	secretBack:      "The secret is out of the trash again.",
+	rolledBack:      "The environment holds again what it held then. What is newer is in the trash, and old values are versions.",
 }
 
 // notice is what was just done, to be shown now and never again, and the secrets

@@ -28,6 +28,7 @@ import (
 //	x.check(req) error                         // its rules, once a form filled the rest
 //	x.again(err, form, keep, page) error       // the page of the form again, with what was wrong
 //	x.done(page, notice)                       // 303 to a page that says what was done, once
+//	x.done(page, secretTrashed, ids...)        // 303 to a page of the vault that can undo it, too
 //	x.leadTo(page)                             // 303
 //	x.pager(limit, offset, shown, total)       // links through a list, by ?offset=
 //	pathOf(owner, repo) string                 // of a vault's first page
@@ -40,7 +41,8 @@ import (
 func pages() []route {
 	return slices.Concat(
 		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(),
-		vaultPages(), secretPages(), editPages(), importPages(), comparePages(), environmentPages(), accessPages(), trashPages(), settingsPages(),
+		vaultPages(), secretPages(), editPages(), importPages(), rawPages(), comparePages(), historyPages(),
+		environmentPages(), accessPages(), trashPages(), settingsPages(),
 		activityPages(), keyPages(), orgPages(), accountPages(),
 	)
 }

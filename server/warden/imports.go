@@ -93,14 +93,15 @@ type importDraft struct {
 }
 
 type importEntry struct {
-	Key, Value string
-	Line       int
+	Key   string
+	Value api.Revealed
+	Line  int
 }
 
 func (d *importDraft) values() map[string]api.Secret {
 	all := make(map[string]api.Secret, len(d.Entries))
 	for _, e := range d.Entries {
-		all[e.Key] = api.NewSecret(e.Value)
+		all[e.Key] = api.NewSecret(string(e.Value))
 	}
 	return all
 }
@@ -113,7 +114,7 @@ func (w *Warden) PreviewImport(ctx context.Context, who Caller, req ImportFile) 
 		return &ImportPreview{Environment: req.Environment, Problems: file.Problems, Unread: true, Edited: req.Edited != nil}, nil
 	}
 	var out *ImportPreview
-	err := w.importing(ctx, who, access.PushDryRun, req.Ref, req.Environment, func(v *visit, e *store.Environment) (err error) {
+	err := w.importing(ctx, who, req.Ref, req.Environment, func(v *visit, e *store.Environment) (err error) {
 		d := importDraft{Revision: e.Revision, Problems: file.Problems, LeftOut: file.LeftOut, Edited: req.Edited != nil}
 		if req.Edited != nil {
 			d.Revision = *req.Edited
@@ -131,7 +132,7 @@ func (w *Warden) PreviewImport(ctx context.Context, who Caller, req ImportFile) 
 // ReviewImport is PreviewImport once more: the environment may have changed since.
 func (w *Warden) ReviewImport(ctx context.Context, who Caller, req ImportDraft) (*ImportPreview, error) {
 	var out *ImportPreview
-	err := w.importing(ctx, who, access.PushDryRun, req.Ref, req.Environment, func(v *visit, e *store.Environment) error {
+	err := w.importing(ctx, who, req.Ref, req.Environment, func(v *visit, e *store.Environment) error {
 		d, err := v.openDraft(e, req.Draft)
 		if err != nil {
 			return err
@@ -200,8 +201,8 @@ func (p *push) choose(d *importDraft, keys []string) error {
 }
 
 // importing lets a caller hold a file against an environment.
-func (w *Warden) importing(ctx context.Context, who Caller, act access.Action, ref api.Ref, environment string, look func(*visit, *store.Environment) error) error {
-	return w.read(ctx, who, act, ref.Repository(), func(v *visit) error {
+func (w *Warden) importing(ctx context.Context, who Caller, ref api.Ref, environment string, look func(*visit, *store.Environment) error) error {
+	return w.read(ctx, who, access.PushDryRun, ref.Repository(), func(v *visit) error {
 		if err := v.refuseReadOnly(); err != nil {
 			return err
 		}
@@ -229,7 +230,7 @@ func (v *visit) entries(e *store.Environment, file *EnvFile, edited bool) ([]imp
 				value = string(stored)
 			}
 		}
-		all = append(all, importEntry{entry.Key, value, entry.Line})
+		all = append(all, importEntry{entry.Key, api.Revealed(value), entry.Line})
 	}
 	return all, nil
 }

@@ -60,10 +60,9 @@ type push struct {
 	e        *store.Environment
 	incoming map[string]api.Secret
 	replace  bool
-	dry      bool // decide, but write nothing
-
-	spared map[string]bool // keys that stay as they are, whatever the mode
-	exact  bool            // no value stands for another one
+	dry      bool            // decide, but write nothing
+	exact    bool            // no value is what a client made of another one
+	spared   map[string]bool // keys that stay as they are, whatever the mode
 
 	created, updated, deleted []string
 	unchanged                 int

@@ -16,13 +16,14 @@ export function addSecret(table, draft, changed) {
 function open(table, draft, changed) {
 	const key = make("input", { id: "new-key", class: "typed", maxlength: 256, autocomplete: "off", autocapitalize: "characters", spellcheck: "false", required: true, "aria-describedby": "new-wrong" });
 	const value = make("textarea", { id: "new-value", rows: 4, autocomplete: "off", autocapitalize: "none", autocorrect: "off", spellcheck: "false" });
-	const boxes = all("th[data-environment]", table).map((th) => make("input", { type: "checkbox", id: `new-in-${th.dataset.environment}`, value: th.dataset.environment }));
+	const columns = all("th[data-environment]", table);
+	const boxes = columns.map((th) => make("input", { type: "checkbox", id: `new-in-${th.dataset.environment}`, value: th.dataset.environment }));
 	const wrong = make("p", { class: "wrong", id: "new-wrong", role: "alert" });
 	const form = make("form", { class: "stack", method: "dialog" },
 		make("label", { for: key.id }, "Key"), key,
 		make("label", { for: value.id }, "Value"), value,
 		make("fieldset", {}, make("legend", {}, "In which environments"),
-			...boxes.map((box) => make("div", { class: "choice" }, box, make("label", { for: box.id }, box.value)))),
+			...boxes.map((box, i) => make("div", { class: "choice" }, box, make("label", { for: box.id }, ...columns[i].cloneNode(true).childNodes)))),
 		wrong,
 		make("div", { class: "choices" },
 			make("button", { type: "submit" }, "Keep"),
@@ -66,7 +67,7 @@ function row(table, key) {
 	for (const th of all("thead th", table).slice(1)) {
 		const environment = th.dataset.environment;
 		const badge = make("span", { class: "badge bad" }, "missing");
-		const href = `${location.pathname}/set?${new URLSearchParams({ environment, key })}`;
+		const href = `${location.pathname}/secrets/set?${new URLSearchParams({ environment, key })}`;
 		made.append(make("td", { "data-environment": environment },
 			environment ? make("a", { class: "cell", href, "aria-label": `${key} in ${environment}: missing, set it` }, badge) : badge));
 	}

@@ -17,6 +17,7 @@ class Cells {
 	#open = null; // the cell with the tools
 	#peek = null; // of that cell
 	#typing = null; // the field of that cell, while it is edited
+	#started = ""; // what that field began with
 
 	constructor(table) {
 		this.#table = table;
@@ -28,7 +29,7 @@ class Cells {
 			}
 		});
 		addEventListener("beforeunload", (event) => {
-			if (!this.#review.left && (!this.#draft.empty || this.#typing?.value)) {
+			if (!this.#review.left && (!this.#draft.empty || this.#typed())) {
 				event.preventDefault();
 			}
 		});
@@ -46,11 +47,13 @@ class Cells {
 			this.#close(true);
 			return;
 		}
-		if (this.#typing?.value && !this.#keep()) {
-			return;
+		if (this.#typed()) {
+			this.#keep();
 		}
 		this.#close(false);
-		this.#show(cell, link);
+		// With the keyboard, the rest of the keystroke would go to whatever has the focus
+		// by then, and show the value or begin the new one with a line break.
+		this.#show(cell, link, event.detail > 0);
 	}
 
 	// #about is where a cell is.
@@ -61,14 +64,14 @@ class Cells {
 		return { key, environment, secret, writable, name: `${key} in ${environment}` };
 	}
 
-	#show(cell, link) {
+	#show(cell, link, byMouse) {
 		const { key, environment, secret, writable, name } = this.#about(cell);
 		this.#open = cell;
 		link.setAttribute("aria-expanded", "true");
 		const tools = make("div", { class: "tools" });
 		cell.append(tools);
 		if (!secret) {
-			this.#edit(cell, tools);
+			this.#edit(cell, tools, byMouse);
 			return;
 		}
 		const place = make("pre", { tabindex: 0, role: "region", "aria-label": `Value of ${name}` });
@@ -91,7 +94,6 @@ class Cells {
 		}
 		buttons.append(make("a", { class: "button quiet", href: link.href, "aria-label": `More about ${name}` }, "More"));
 		tools.append(buttons, place);
-		show.focus();
 	}
 
 	#close(back) {
@@ -111,7 +113,7 @@ class Cells {
 
 	// #edit puts a field for the new value into the place of the tools. The old one is
 	// in there only if it is on the page already, or asked for.
-	#edit(cell, tools) {
+	#edit(cell, tools, focus = true) {
 		const { key, environment, secret, name } = this.#about(cell);
 		const mine = this.#draft.get(environment, key);
 		const field = make("textarea", {
@@ -119,7 +121,7 @@ class Cells {
 			autocomplete: "off", autocapitalize: "none", autocorrect: "off", spellcheck: "false",
 		});
 		field.value = mine ?? this.#peek?.text ?? "";
-		const started = field.value;
+		this.#started = field.value;
 		const peek = this.#peek;
 		const wrong = make("p");
 		field.addEventListener("keydown", (event) => {
@@ -130,11 +132,11 @@ class Cells {
 		const buttons = make("div", { class: "choices" },
 			make("button", { type: "button", "aria-label": `Keep the new value of ${name}`, click: () => this.#keep() }, "Keep"),
 			quiet("Cancel", `Cancel the change of ${name}`, () => this.#close(true)));
-		if (secret && started === "") {
+		if (secret && field.value === "") {
 			const fill = quiet("Fill in the old value", `Fill in the old value of ${name}`, async () => {
 				const old = await new Peek(`${this.#table.dataset.at}/secrets/${secret}`, name, wrong).value();
 				if (old !== null && field.value === "") {
-					field.value = old;
+					field.value = this.#started = old;
 					fill.remove();
 					field.focus();
 				}
@@ -151,7 +153,14 @@ class Cells {
 		peek?.hide();
 		this.#typing = field;
 		tools.replaceChildren(field, buttons, wrong);
-		field.focus();
+		if (focus) {
+			field.focus();
+		}
+	}
+
+	// #typed says whether there is something in the field that is nowhere else.
+	#typed() {
+		return this.#typing !== null && this.#typing.value !== this.#started;
 	}
 
 	// #keep takes what is typed into the changes.
@@ -161,7 +170,6 @@ class Cells {
 		this.#close(true);
 		this.#mark();
 		say(`${name} is changed, and not saved yet.`);
-		return true;
 	}
 
 	// #mark shows which cells are changed.

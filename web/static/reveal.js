@@ -4,6 +4,11 @@ import { ask, say } from "./coffer.js";
 // How long a value stays on the page, in milliseconds.
 const shownFor = 30_000;
 
+// What shows a value at present. Nothing does any more on a page that was left, even
+// if the browser keeps it to come back to.
+const showing = new Set();
+addEventListener("pagehide", () => showing.forEach((peek) => peek.hide()));
+
 // The API counts reads of values by the minute, so they wait for each other.
 let turn = Promise.resolve();
 
@@ -20,12 +25,12 @@ export class Peek {
 	#place;
 	#changed;
 	#text = null;
+	#asking = null; // the answer that is waited for
 	#timer;
 
 	constructor(at, name, place, changed = () => {}) {
 		[this.#at, this.#name, this.#place, this.#changed] = [at, name, place, changed];
 		place.hidden = true;
-		addEventListener("pagehide", () => this.hide());
 	}
 
 	// text is the value if it is on the page, or null.
@@ -40,7 +45,8 @@ export class Peek {
 			return this.#text;
 		}
 		try {
-			return await read(this.#at);
+			this.#asking ??= read(this.#at).finally(() => { this.#asking = null; });
+			return await this.#asking;
 		} catch (failure) {
 			this.#tell(failure.status === 401 ? "Your session has ended. Sign in in another tab, then try again here." : failure.message);
 			return null;
@@ -52,14 +58,13 @@ export class Peek {
 		if (text === null) {
 			return;
 		}
-		this.#text = text;
-		this.#put(text === "" ? "(empty)" : text, "value");
-		this.#timer = setTimeout(() => this.hide(), shownFor);
+		this.#reveal(text);
 		say(`${this.#name} is shown for half a minute.`);
 	}
 
 	hide() {
 		clearTimeout(this.#timer);
+		showing.delete(this);
 		this.#text = null;
 		this.#place.hidden = true;
 		this.#place.textContent = "";
@@ -83,14 +88,19 @@ export class Peek {
 			return true;
 		} catch {
 			// Over plain HTTP, browsers give pages no clipboard.
-			this.#text = text;
-			this.#put(text, "value");
-			clearTimeout(this.#timer);
-			this.#timer = setTimeout(() => this.hide(), shownFor);
+			this.#reveal(text);
 			getSelection().selectAllChildren(this.#place);
 			say(`The browser does not let this page copy. ${this.#name} is selected: copy it yourself.`);
 			return false;
 		}
+	}
+
+	#reveal(text) {
+		clearTimeout(this.#timer);
+		this.#timer = setTimeout(() => this.hide(), shownFor);
+		showing.add(this);
+		this.#text = text;
+		this.#put(text === "" ? "(empty)" : text, "value");
 	}
 
 	#put(text, kind) {

@@ -93,12 +93,14 @@ export class Review {
 
 	#old(secret, name) {
 		const place = make("pre", { tabindex: 0, role: "region", "aria-label": `Old value of ${name}` });
+		const mask = make("span", {}, masked("x"), " ");
 		const show = quiet("Show", `Show the old value of ${name}`, () => peek.toggle());
 		const peek = new Peek(`${this.#table.dataset.at}/secrets/${secret}`, name, place, () => {
 			show.textContent = peek.text !== null ? "Hide" : "Show";
+			mask.hidden = peek.text !== null;
 			show.setAttribute("aria-label", `${show.textContent} the old value of ${name}`);
 		});
-		return make("dd", {}, masked("x"), " ", show, place);
+		return make("dd", {}, mask, show, place);
 	}
 
 	// #save pushes each environment that has changes. What could not be saved stays in
