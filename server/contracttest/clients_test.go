@@ -85,7 +85,7 @@ func TestExistingClients(t *testing.T) {
 // client sends for its commands login, doctor and init, in that order.
 func TestTheExistingClientLogsInAndCreatesAVault(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := ownSite(t) // a browser takes part, so the public URL must be right
 	s.user(t, "ann")
 	headers := []string{"User-Agent", "keyway-cli/dev", "Content-Type", "application/json", "Accept", "application/json"}
 	stranger := func(call, body string) *answer { return s.nobody().do(t, call, body, headers...) }
