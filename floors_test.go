@@ -43,7 +43,8 @@ var rooms = map[string][]string{
 	"coffer/store/kv/kvtest":          {"store/kv"},
 	"coffer/server/httpd/openapitest": {"server/httpd/openapi"},
 	"coffer/server/servertest":        {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
-	"coffer/server/forge/forgetest":   {"server/forge"},
+	"coffer/server/forge/forgetest":   {"server/forge", "server/standin"},
+	"coffer/server/standin":           {},
 	"coffer/server/bench":             {},
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"coffer/server/standin"
 	"errors"
 	"net/http"
 	"os"
@@ -218,9 +219,9 @@ func (b *bound) kind() string {
 }
 
 func TestNobodyGetsInOnAnOldAnswerWhileTheCodeHostIsDown(t *testing.T) {
-	for name, fault := range map[string]forgetest.Fault{
-		"500": forgetest.Status(500), "too many": forgetest.TooMany("7"), "HTML": forgetest.HTML, "truncated": forgetest.Truncated,
-		"elsewhere": forgetest.Astray, "huge": forgetest.Huge, "cut off": forgetest.CutOff,
+	for name, fault := range map[string]standin.Fault{
+		"500": standin.Status(500), "too many": standin.TooMany("7"), "HTML": standin.HTML, "truncated": standin.Truncated,
+		"elsewhere": standin.Astray, "huge": standin.Huge, "cut off": standin.CutOff,
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryHost(t, true, func(b *bound) {
@@ -428,7 +429,7 @@ func TestNoTokenOfTheCodeHostIsStored(t *testing.T) {
 		ann := b.as(b.ann)
 		b.Vault(ann, "acme/api")
 		b.Push(ann, "acme/api", "production", map[string]string{"A": "1"})
-		b.fake.Break("", forgetest.Status(500))
+		b.fake.Break("", standin.Status(500))
 		_, _ = ann.Collaborators(b.t.Context(), "acme/api")
 		b.Stop()
 		mustNotHold(b.t, b.Instance, ann.Token, hookSecret, b.app.Secret)

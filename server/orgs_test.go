@@ -11,8 +11,8 @@ import (
 	"coffer/server/api"
 	"coffer/server/client"
 	"coffer/server/forge"
-	"coffer/server/forge/forgetest"
 	"coffer/server/servertest"
+	"coffer/server/standin"
 )
 
 // roster is what somebody is shown of acme's members, in one line.
@@ -95,7 +95,7 @@ func TestRostersFollowTheCodeHost(t *testing.T) {
 		b.world.SetMember(b.org, b.bob, forge.OrgOwner)
 		b.synced(ann, 0, 1, 0)
 		b.synced(ann, 0, 0, 0)
-		b.fake.Break("", forgetest.Status(500))
+		b.fake.Break("", standin.Status(500))
 		if _, err := ann.SyncMembers(b.t.Context(), "acme"); api.CodeOf(err) != api.Unavailable {
 			b.t.Errorf("the code host is down: %v", err)
 		}

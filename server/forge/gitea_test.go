@@ -11,6 +11,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 // giteaWorld is a fake Gitea: grace owns acme, which has the private engine and
@@ -165,14 +166,14 @@ func TestGiteaRestrictedMembersAreNoRoster(t *testing.T) {
 }
 
 // edited changes answers that are objects.
-func edited(change func(path string, body map[string]any)) forgetest.Fault {
-	return func(_ *forgetest.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+func edited(change func(path string, body map[string]any)) standin.Fault {
+	return func(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		right := httptest.NewRecorder()
 		next.ServeHTTP(right, r)
 		var body map[string]any
 		if json.Unmarshal(right.Body.Bytes(), &body) == nil {
 			change(r.URL.Path, body)
-			forgetest.Answer(rw, right.Code, body)
+			standin.Answer(rw, right.Code, body)
 			return
 		}
 		for name, values := range right.Header() {
@@ -227,7 +228,7 @@ func TestGiteaListsSayHowLongTheyAre(t *testing.T) {
 	g.Heal()
 	g.SetPageSize(1)
 	joined := 0
-	g.Break("/api/v1/orgs/acme/members", func(_ *forgetest.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+	g.Break("/api/v1/orgs/acme/members", func(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(rw, r)
 		joined++
 		g.w.SetMember(g.acme, g.w.AddUser(fmt.Sprintf("late-%d", joined)), forge.OrgMember)
@@ -238,8 +239,8 @@ func TestGiteaListsSayHowLongTheyAre(t *testing.T) {
 }
 
 // without takes headers out of the host's answers, as proxies do.
-func without(headers ...string) forgetest.Fault {
-	return func(_ *forgetest.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+func without(headers ...string) standin.Fault {
+	return func(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(stripped{rw, headers}, r)
 	}
 }

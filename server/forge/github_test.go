@@ -16,6 +16,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 // github is a world with a GitHub, and how its client is configured; with the App
@@ -284,14 +285,14 @@ func TestGitHubRateLimits(t *testing.T) {
 	ada := w.AddUser("ada")
 	f, token := dial(t, c), pat(w, ada)
 	for name, limit := range map[string]struct {
-		fault forgetest.Fault
+		fault standin.Fault
 		wait  time.Duration
 	}{
 		"used up":             {forgetest.Exhausted(w.Now().Add(11 * time.Minute)), 11 * time.Minute},
 		"used up for long":    {forgetest.Exhausted(w.Now().Add(26 * time.Hour)), time.Hour},
 		"secondary":           {forgetest.Secondary("30"), 30 * time.Second},
 		"secondary, untimed":  {forgetest.Secondary(""), time.Minute},
-		"too many, by status": {forgetest.TooMany("9"), 9 * time.Second},
+		"too many, by status": {standin.TooMany("9"), 9 * time.Second},
 	} {
 		g.Break("", limit.fault)
 		_, err := f.Bearer(t.Context(), token)
@@ -347,8 +348,8 @@ func TestGitHubListsGoOnWithoutALink(t *testing.T) {
 func TestGitHubSaysForWhomATokenWasMade(t *testing.T) {
 	w, g, c := github(t)
 	token := w.AddToken(forgetest.Token{User: w.AddUser("ada"), Kind: forgetest.OAuth, App: "another"})
-	for name, fault := range map[string]forgetest.Fault{
-		"a page": forgetest.HTML, "an empty object": saying("{}"), "null": saying("null"), "another application": saying(`{"app":{"client_id":"another"}}`),
+	for name, fault := range map[string]standin.Fault{
+		"a page": standin.HTML, "an empty object": saying("{}"), "null": saying("null"), "another application": saying(`{"app":{"client_id":"another"}}`),
 	} {
 		g.Break("/api/v3/applications/", fault)
 		if u, err := dial(t, c).Bearer(t.Context(), token); err == nil || u != (forge.User{}) {
@@ -438,7 +439,7 @@ func TestGitHubCheck(t *testing.T) {
 	}, map[string]string{"GitHub App": bad}, "no key")
 	check("no webhook secret", func(c *forge.Config) { c.WebhookSecret = "" }, map[string]string{"webhooks": warn})
 	check("another address", func(c *forge.Config) { c.APIURL = g.URL + "/api/v4" }, map[string]string{"address": bad, "webhooks": ""}, "/api/v4")
-	g.Break("", forgetest.HTML)
+	g.Break("", standin.HTML)
 	check("a page for people", nothing, map[string]string{"address": bad})
 	g.Heal()
 	w.Advance(-time.Hour)
@@ -509,7 +510,7 @@ func TestGitHubExamples(t *testing.T) {
 func FuzzGitHubHook(f *testing.F) {
 	const secret = "the secret of all webhooks"
 	w := forgetest.NewWorld()
-	for _, hook := range (&forgetest.GitHub{Fake: &forgetest.Fake{World: w}}).Hooks() {
+	for _, hook := range (&forgetest.GitHub{Fake: &forgetest.Fake{Fake: new(standin.Fake), World: w}}).Hooks() {
 		f.Add(hook.Header.Get("X-GitHub-Event"), "application/json", hook.Body)
 	}
 	f.Add("repository", "application/x-www-form-urlencoded", []byte("payload=%7B%22action%22%3A%22deleted%22%7D"))
@@ -544,7 +545,7 @@ func TestGitHubSaysWhereItsAppIsInstalled(t *testing.T) {
 	seen, hidden := w.AddRepo(ada, "engine", forgetest.Private), w.AddRepo(w.AddUser("bob"), "other", forgetest.Private)
 	g.Install(forgetest.AppInstallation{Account: ada, Permissions: map[string]string{"metadata": "read"}})
 	f := dial(t, c).(forge.Installer)
-	g.Break("/api/v3/app", forgetest.Status(http.StatusInternalServerError))
+	g.Break("/api/v3/app", standin.Status(http.StatusInternalServerError))
 	if url := f.InstallURL(t.Context()); url != "" {
 		t.Errorf("while GitHub does not say: %q", url)
 	}

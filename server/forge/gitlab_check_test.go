@@ -8,6 +8,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 // findings are the levels by what was tried, the worst of each.
@@ -81,7 +82,7 @@ func TestGitLabCheck(t *testing.T) {
 			}
 		})
 	}
-	fake.Break("", forgetest.HTML)
+	fake.Break("", standin.HTML)
 	if levels, text := findings(t.Context(), dial(t, base)); levels["address"] != forge.FindingFailed || len(levels) != 1 {
 		t.Errorf("after a page for people it is said\n%s", text)
 	}

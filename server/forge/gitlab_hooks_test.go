@@ -7,6 +7,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 func TestGitLabSubgroupIsNoOrganizationsName(t *testing.T) {
@@ -26,7 +27,7 @@ func FuzzGitLabHook(f *testing.F) {
 	w := forgetest.NewWorld()
 	ada := w.AddUser("ada")
 	org := w.AddOrg("acme", ada)
-	for _, hook := range (&forgetest.GitLab{Fake: &forgetest.Fake{World: w}}).Hooks(w.AddRepo(org, "engine", forgetest.Private), org, ada) {
+	for _, hook := range (&forgetest.GitLab{Fake: &forgetest.Fake{Fake: new(standin.Fake), World: w}}).Hooks(w.AddRepo(org, "engine", forgetest.Private), org, ada) {
 		f.Add(hook.Body, "1", "v1,AAAA")
 	}
 	f.Add([]byte(`{"event_name":"project_update","project_id":-1}`), "-9223372036854775808", "v1, v2,x  v1")

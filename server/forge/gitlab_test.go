@@ -12,6 +12,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 // gitlab is a world with a GitLab, and how its client is configured.
@@ -294,7 +295,7 @@ func TestGitLabLimits(t *testing.T) {
 	w, fake, c := gitlab(t)
 	ada := w.AddUser("ada")
 	repo := w.AddRepo(ada, "notes", forgetest.Private)
-	fake.Break("", func(_ *forgetest.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	fake.Break("", func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		rw.Header().Set("RateLimit-Remaining", "0")
 		rw.Header().Set("RateLimit-Reset", strconv.FormatInt(w.Now().Add(42*time.Second).Unix(), 10))
 		rw.WriteHeader(http.StatusTooManyRequests)
@@ -353,8 +354,8 @@ func TestGitLabConfiguration(t *testing.T) {
 }
 
 // saying has the host say something else at a path.
-func saying(body string) forgetest.Fault {
-	return func(_ *forgetest.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+func saying(body string) standin.Fault {
+	return func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = rw.Write([]byte(body)) // a client that left is no concern of ours
 	}

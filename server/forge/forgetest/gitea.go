@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"coffer/server/standin"
 )
 
 // Gitea is a fake Gitea, or a fake Forgejo. It answers below its address, and
@@ -162,7 +164,7 @@ func (g *Gitea) sudo(a *giteaAsk) bool {
 		return true
 	}
 	if !a.doer.admin {
-		Answer(a.rw, http.StatusForbidden, map[string]any{"message": "Only administrators allowed to sudo."})
+		standin.Answer(a.rw, http.StatusForbidden, map[string]any{"message": "Only administrators allowed to sudo."})
 		return false
 	}
 	user, moved, known := g.World.UserNamed(login)
@@ -213,11 +215,11 @@ func (a *giteaAsk) publicOnly(public bool, what string) bool {
 }
 
 func (a *giteaAsk) fail(status int, message string) {
-	Answer(a.rw, status, map[string]any{"message": message, "url": "http://" + a.Host + a.base + "/api/swagger"})
+	standin.Answer(a.rw, status, map[string]any{"message": message, "url": "http://" + a.Host + a.base + "/api/swagger"})
 }
 
 func (a *giteaAsk) notFound() {
-	Answer(a.rw, http.StatusNotFound, map[string]any{"errors": nil, "message": "not found", "url": "http://" + a.Host + a.base + "/api/swagger"})
+	standin.Answer(a.rw, http.StatusNotFound, map[string]any{"errors": nil, "message": "not found", "url": "http://" + a.Host + a.base + "/api/swagger"})
 }
 
 // moved redirects from a name of old to one of today.
@@ -234,7 +236,7 @@ func giteaPages[T any](g *Gitea, a *giteaAsk, all []T, link bool, show func(T) a
 	query := a.URL.Query()
 	number, _ := strconv.Atoi(query.Get("page"))
 	limit, _ := strconv.Atoi(query.Get("limit"))
-	page, last := Page(all, number, g.PageSize(limit, 30, 50))
+	page, last := standin.Page(all, number, g.PageSize(limit, 30, 50))
 	shown := []any{}
 	for _, item := range page {
 		if v := show(item); v != nil {
@@ -246,7 +248,7 @@ func giteaPages[T any](g *Gitea, a *giteaAsk, all []T, link bool, show func(T) a
 		a.rw.Header().Set("Link", fmt.Sprintf("<http://%s%s?%s>; rel=\"next\"", a.Host, a.base+a.URL.Path, query.Encode()))
 	}
 	a.rw.Header().Set("X-Total-Count", strconv.Itoa(len(all)))
-	Answer(a.rw, http.StatusOK, shown)
+	standin.Answer(a.rw, http.StatusOK, shown)
 }
 
 func (g *Gitea) routes() {
@@ -284,11 +286,11 @@ func (g *Gitea) version(a *giteaAsk) {
 	if g.forgejo {
 		version = "12.0.1+gitea-1.22.0"
 	}
-	Answer(a.rw, http.StatusOK, map[string]string{"version": version})
+	standin.Answer(a.rw, http.StatusOK, map[string]string{"version": version})
 }
 
 func (g *Gitea) settings(a *giteaAsk) {
-	Answer(a.rw, http.StatusOK, map[string]int{"max_response_items": g.PageSize(50, 30, 50), "default_paging_num": 30})
+	standin.Answer(a.rw, http.StatusOK, map[string]int{"max_response_items": g.PageSize(50, 30, 50), "default_paging_num": 30})
 }
 
 // Forgejo reports whether this is a Forgejo.

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"coffer/server/standin"
 )
 
 // SignIn makes a user the one who is signed in there in the browser, and consents
@@ -57,7 +59,7 @@ func (g *Gitea) grant(rw http.ResponseWriter, r *http.Request, user int64, app A
 // of clients.
 func (g *Gitea) accessToken(rw http.ResponseWriter, r *http.Request) {
 	deny := func(code, description string) {
-		Answer(rw, http.StatusBadRequest, map[string]string{"error": code, "error_description": description})
+		standin.Answer(rw, http.StatusBadRequest, map[string]string{"error": code, "error_description": description})
 	}
 	app, err := g.World.App(r.FormValue("client_id"), "")
 	if err != nil {
@@ -97,7 +99,7 @@ func (g *Gitea) accessToken(rw http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrRefresh):
 		deny("invalid_grant", "grant does not exist")
 	default:
-		Answer(rw, http.StatusOK, map[string]any{
+		standin.Answer(rw, http.StatusOK, map[string]any{
 			"access_token": pair.Access.Text, "token_type": "bearer", "expires_in": 3600, "refresh_token": pair.Refresh,
 		})
 	}
@@ -122,10 +124,10 @@ func (g *Gitea) introspect(rw http.ResponseWriter, r *http.Request) {
 	}
 	user, known := g.World.User(token.User)
 	if !live || !known || token.Kind != OAuth {
-		Answer(rw, http.StatusOK, map[string]any{"active": false})
+		standin.Answer(rw, http.StatusOK, map[string]any{"active": false})
 		return
 	}
-	Answer(rw, http.StatusOK, map[string]any{
+	standin.Answer(rw, http.StatusOK, map[string]any{
 		"active": true, "scope": strings.Join(token.Scopes, " "), "username": user.Login,
 		"iss": g.URL + giteaBase(r), "sub": strconv.FormatInt(user.ID, 10), "aud": []string{token.App},
 	})

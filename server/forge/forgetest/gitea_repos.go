@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"coffer/server/forge"
+	"coffer/server/standin"
 )
 
 // can is what somebody may do with a repository's code: whoever may know of what
@@ -47,7 +48,7 @@ func (g *Gitea) repoByID(a *giteaAsk) {
 		a.notFound()
 		return
 	}
-	Answer(a.rw, http.StatusOK, g.showRepo(a, r))
+	standin.Answer(a.rw, http.StatusOK, g.showRepo(a, r))
 }
 
 // inRepo finds the repository that a path names. Names of old redirect, to
@@ -91,7 +92,9 @@ func (g *Gitea) repoMoved(a *giteaAsk, r Repo) {
 	a.moved(http.StatusMovedPermanently, "/repos/"+name+"/"+a.PathValue("repo"), "/repos/"+owner.Login+"/"+r.Name)
 }
 
-func (g *Gitea) repoByName(a *giteaAsk, r Repo) { Answer(a.rw, http.StatusOK, g.showRepo(a, r)) }
+func (g *Gitea) repoByName(a *giteaAsk, r Repo) {
+	standin.Answer(a.rw, http.StatusOK, g.showRepo(a, r))
+}
 
 // userRepos are those somebody owns or has a role or a team on: but not what is
 // public and theirs to read only.
@@ -135,7 +138,7 @@ func (g *Gitea) repoTeams(a *giteaAsk, r Repo) {
 	for _, t := range g.World.TeamsOn(r.ID) {
 		shown = append(shown, g.showTeam(t))
 	}
-	Answer(a.rw, http.StatusOK, shown)
+	standin.Answer(a.rw, http.StatusOK, shown)
 }
 
 // collaborators are people without their roles, and neither owners nor teams.
@@ -167,7 +170,7 @@ func (g *Gitea) permission(a *giteaAsk, r Repo) {
 		return
 	}
 	word := g.claimed(r, u)
-	Answer(a.rw, http.StatusOK, map[string]any{"permission": word, "role_name": word, "user": a.shown(u.ID, u.Login, u.Email, Public)})
+	standin.Answer(a.rw, http.StatusOK, map[string]any{"permission": word, "role_name": word, "user": a.shown(u.ID, u.Login, u.Email, Public)})
 }
 
 func (g *Gitea) claimed(r Repo, u User) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"coffer/server/forge"
+	"coffer/server/standin"
 )
 
 // shown is a user or an organization as the host shows either to others: alike.
@@ -45,7 +46,7 @@ func (g *Gitea) user(a *giteaAsk) {
 	if u, ok := g.World.User(a.doer.id); ok {
 		shown = a.person(u)
 	}
-	Answer(a.rw, http.StatusOK, shown)
+	standin.Answer(a.rw, http.StatusOK, shown)
 }
 
 // search looks people up. An id that is no number filters nothing.
@@ -58,7 +59,7 @@ func (g *Gitea) search(a *giteaAsk) {
 		}
 	}
 	a.rw.Header().Set("X-Total-Count", strconv.Itoa(len(found)))
-	Answer(a.rw, http.StatusOK, map[string]any{"ok": true, "data": found[:min(len(found), 50)]})
+	standin.Answer(a.rw, http.StatusOK, map[string]any{"ok": true, "data": found[:min(len(found), 50)]})
 }
 
 func (g *Gitea) showOrg(a *giteaAsk, o Org) any {
@@ -106,7 +107,7 @@ func (g *Gitea) org(a *giteaAsk, o Org) {
 		a.notFound()
 		return
 	}
-	Answer(a.rw, http.StatusOK, g.showOrg(a, o))
+	standin.Answer(a.rw, http.StatusOK, g.showOrg(a, o))
 }
 
 func (g *Gitea) userOrgs(a *giteaAsk) {
@@ -119,7 +120,7 @@ func (g *Gitea) adminOrgs(a *giteaAsk) {
 		a.fail(http.StatusForbidden, "user should be the site admin")
 		return
 	}
-	Answer(a.rw, http.StatusOK, []any{})
+	standin.Answer(a.rw, http.StatusOK, []any{})
 }
 
 // orgPermissions says the same of members without rights as of strangers.
@@ -141,7 +142,7 @@ func (g *Gitea) orgPermissions(a *giteaAsk) {
 		admin = admin || t.Role == forge.Admin && g.inTeam(t, u.ID)
 	}
 	any := owns || admin
-	Answer(a.rw, http.StatusOK, map[string]bool{
+	standin.Answer(a.rw, http.StatusOK, map[string]bool{
 		"is_owner": owns, "is_admin": any, "can_write": any, "can_read": any, "can_create_repository": owns,
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"coffer/server/standin"
 )
 
 // GitHub is an Enterprise Server: the API is below /api/v3, people sign in below
@@ -191,7 +193,7 @@ func (c *githubCall) identify() bool {
 	return true
 }
 
-func (c *githubCall) json(status int, body any) { Answer(c.rw, status, body) }
+func (c *githubCall) json(status int, body any) { standin.Answer(c.rw, status, body) }
 
 func (c *githubCall) fail(status int, message string) {
 	c.json(status, map[string]any{
@@ -274,7 +276,7 @@ func githubPages[T any](c *githubCall, at string, all []T, show func(T) any) {
 	q := c.r.URL.Query()
 	asked, _ := strconv.Atoi(q.Get("per_page")) // nonsense is the default
 	n, _ := strconv.Atoi(q.Get("page"))
-	page, last := Page(all, n, c.g.PageSize(asked, 30, 100))
+	page, last := standin.Page(all, n, c.g.PageSize(asked, 30, 100))
 	var links []string
 	link := func(rel string, to int) {
 		q := cloned(q)
@@ -311,24 +313,24 @@ func cloned(q url.Values) url.Values {
 }
 
 // Exhausted is GitHub's answer when the rate limit is used up until a time.
-func Exhausted(until time.Time) Fault {
-	return func(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+func Exhausted(until time.Time) standin.Fault {
+	return func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		rw.Header().Set("X-RateLimit-Limit", "5000")
 		rw.Header().Set("X-RateLimit-Remaining", "0")
 		rw.Header().Set("X-RateLimit-Reset", strconv.FormatInt(until.Unix(), 10))
-		Answer(rw, http.StatusForbidden, map[string]any{"message": "API rate limit exceeded for user ID 1.", "documentation_url": "https://docs.github.com/rest"})
+		standin.Answer(rw, http.StatusForbidden, map[string]any{"message": "API rate limit exceeded for user ID 1.", "documentation_url": "https://docs.github.com/rest"})
 	}
 }
 
 // Secondary is GitHub's answer to too many requests at a time, with a
 // Retry-After unless that is "".
-func Secondary(retryAfter string) Fault {
-	return func(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+func Secondary(retryAfter string) standin.Fault {
+	return func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		if retryAfter != "" {
 			rw.Header().Set("Retry-After", retryAfter)
 		}
 		rw.Header().Set("X-RateLimit-Remaining", "4711")
-		Answer(rw, http.StatusForbidden, map[string]any{
+		standin.Answer(rw, http.StatusForbidden, map[string]any{
 			"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.", "documentation_url": "https://docs.github.com/rest",
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"coffer/server/standin"
 )
 
 // accessToken refuses with status 200 and an error's name, and answers as a form
@@ -18,7 +20,7 @@ func (g *GitHub) accessToken(rw http.ResponseWriter, r *http.Request) {
 	}
 	answer := g.exchange(r.PostForm)
 	if strings.Contains(r.Header.Get("Accept"), "application/json") {
-		Answer(rw, http.StatusOK, answer)
+		standin.Answer(rw, http.StatusOK, answer)
 		return
 	}
 	form := url.Values{}

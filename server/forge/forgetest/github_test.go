@@ -7,6 +7,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 func TestGitHub(t *testing.T) { forgetest.Run(t, github(false)) }
@@ -78,8 +79,8 @@ func TestTheRulesSeeWhoseApplicationATokenIs(t *testing.T) {
 	credulous := func(t *testing.T) *forgetest.Host {
 		h, g := newGitHub(t, false)
 		ours := map[string]any{"app": map[string]any{"client_id": h.OAuth.App.ClientID}}
-		g.Break("/api/v3/applications/", func(_ *forgetest.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
-			forgetest.Answer(rw, http.StatusOK, ours)
+		g.Break("/api/v3/applications/", func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			standin.Answer(rw, http.StatusOK, ours)
 		})
 		return h
 	}

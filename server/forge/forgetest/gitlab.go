@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"cmp"
+	"coffer/server/standin"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -84,7 +85,7 @@ func NewGitLab(t testing.TB, w *World) *GitLab {
 	mux.HandleFunc("POST /oauth/revoke", g.revoke)
 	mux.HandleFunc("GET /oauth/token/info", g.tokenInfo)
 	mux.HandleFunc("/", func(rw http.ResponseWriter, _ *http.Request) {
-		Answer(rw, http.StatusNotFound, map[string]any{"error": "404 Not Found"})
+		standin.Answer(rw, http.StatusNotFound, map[string]any{"error": "404 Not Found"})
 	})
 	g.Fake = NewFake(t, w, mux)
 	return g
@@ -161,7 +162,7 @@ func (g *GitLab) enter(rw http.ResponseWriter, r *http.Request, answer func(http
 		scopes = append(scopes, "read_user")
 	}
 	if !s.token.Has(scopes...) {
-		Answer(rw, http.StatusForbidden, map[string]any{
+		standin.Answer(rw, http.StatusForbidden, map[string]any{
 			"error": "insufficient_scope", "error_description": "The request requires higher privileges than provided by the access token.",
 			"scope": strings.Join(scopes, " "),
 		})
@@ -179,16 +180,16 @@ func (g *GitLab) session(rw http.ResponseWriter, r *http.Request) (session, bool
 	}
 	token, ok := g.World.Live(text)
 	if !ok || slices.Contains([]Kind{CI, Deploy, Runner}, token.Kind) {
-		Answer(rw, http.StatusUnauthorized, map[string]any{"message": "401 Unauthorized"})
+		standin.Answer(rw, http.StatusUnauthorized, map[string]any{"message": "401 Unauthorized"})
 		return session{}, false
 	}
 	s := session{token: token, user: g.account(token)}
 	if s.user.ID == 0 {
-		Answer(rw, http.StatusUnauthorized, map[string]any{"message": "401 Unauthorized"})
+		standin.Answer(rw, http.StatusUnauthorized, map[string]any{"message": "401 Unauthorized"})
 		return session{}, false
 	}
 	if s.user.Blocked {
-		Answer(rw, http.StatusForbidden, map[string]any{"message": "403 Forbidden - Your account has been blocked."})
+		standin.Answer(rw, http.StatusForbidden, map[string]any{"message": "403 Forbidden - Your account has been blocked."})
 		return session{}, false
 	}
 	return s, true
@@ -236,19 +237,19 @@ func (g *GitLab) user(rw http.ResponseWriter, _ *http.Request, s session) {
 	if s.user.SiteAdmin {
 		about["is_admin"] = true
 	}
-	Answer(rw, http.StatusOK, about)
+	standin.Answer(rw, http.StatusOK, about)
 }
 
 func (g *GitLab) version(rw http.ResponseWriter, _ *http.Request, _ session) {
-	Answer(rw, http.StatusOK, map[string]any{"version": "18.5.1-ee", "revision": "3f2a1b0c9d8"})
+	standin.Answer(rw, http.StatusOK, map[string]any{"version": "18.5.1-ee", "revision": "3f2a1b0c9d8"})
 }
 
 func (g *GitLab) statistics(rw http.ResponseWriter, _ *http.Request, s session) {
 	if !s.user.SiteAdmin {
-		Answer(rw, http.StatusForbidden, map[string]any{"message": "403 Forbidden"})
+		standin.Answer(rw, http.StatusForbidden, map[string]any{"message": "403 Forbidden"})
 		return
 	}
-	Answer(rw, http.StatusOK, map[string]any{"projects": "1,234", "users": "56"})
+	standin.Answer(rw, http.StatusOK, map[string]any{"projects": "1,234", "users": "56"})
 }
 
 // pat answers about personal access tokens and their like, whatever they may do.
@@ -258,10 +259,10 @@ func (g *GitLab) pat(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.token.Kind == OAuth {
-		Answer(rw, http.StatusBadRequest, map[string]any{"message": "400 Bad request - This endpoint requires token type to be a personal access token"})
+		standin.Answer(rw, http.StatusBadRequest, map[string]any{"message": "400 Bad request - This endpoint requires token type to be a personal access token"})
 		return
 	}
-	Answer(rw, http.StatusOK, map[string]any{
+	standin.Answer(rw, http.StatusOK, map[string]any{
 		"id": s.user.ID + 1, "name": "token", "description": nil, "revoked": false, "active": true, "user_id": s.user.ID,
 		"created_at": s.token.Made.UTC().Format(gitlabTime), "last_used_at": nil,
 		"scopes": s.token.Scopes, "expires_at": day(s.token.Expires),
@@ -283,7 +284,7 @@ func page[T any](g *GitLab, rw http.ResponseWriter, r *http.Request, all []T, de
 	asked, _ := strconv.Atoi(r.FormValue("per_page"))
 	n, _ := strconv.Atoi(r.FormValue("page"))
 	n, size := max(n, 1), g.PageSize(asked, 20, 100)
-	some, last := Page(all, n, size)
+	some, last := standin.Page(all, n, size)
 	h := rw.Header()
 	next := ""
 	if n < last {
@@ -301,11 +302,11 @@ func page[T any](g *GitLab, rw http.ResponseWriter, r *http.Request, all []T, de
 	for _, item := range some {
 		described = append(described, describe(item))
 	}
-	Answer(rw, http.StatusOK, described)
+	standin.Answer(rw, http.StatusOK, described)
 }
 
 func absent(rw http.ResponseWriter, what string) {
-	Answer(rw, http.StatusNotFound, map[string]any{"message": strings.TrimSpace("404 " + what + " Not Found")})
+	standin.Answer(rw, http.StatusNotFound, map[string]any{"message": strings.TrimSpace("404 " + what + " Not Found")})
 }
 
 var gitlabLevels = map[forge.Role]int{

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"coffer/server/standin"
 )
 
 // allGroups are the ids of groups and subgroups.
@@ -84,7 +86,7 @@ func (g *GitLab) group(rw http.ResponseWriter, r *http.Request, s session) {
 		}
 		about["projects"] = projects
 	}
-	Answer(rw, http.StatusOK, about)
+	standin.Answer(rw, http.StatusOK, about)
 }
 
 func (g *GitLab) listGroups(rw http.ResponseWriter, r *http.Request, s session) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"coffer/server/standin"
 )
 
 // token is where applications get tokens.
@@ -20,14 +22,14 @@ func (g *GitLab) token(rw http.ResponseWriter, r *http.Request) {
 	case "refresh_token":
 		p, err = g.World.Refresh(id, r.PostFormValue("refresh_token"))
 	default:
-		Answer(rw, http.StatusBadRequest, map[string]any{"error": "unsupported_grant_type", "error_description": "The authorization grant type is not supported by the authorization server."})
+		standin.Answer(rw, http.StatusBadRequest, map[string]any{"error": "unsupported_grant_type", "error_description": "The authorization grant type is not supported by the authorization server."})
 		return
 	}
 	if err != nil {
-		Answer(rw, http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client."})
+		standin.Answer(rw, http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client."})
 		return
 	}
-	Answer(rw, http.StatusOK, map[string]any{
+	standin.Answer(rw, http.StatusOK, map[string]any{
 		"access_token": p.Access.Text, "token_type": "Bearer", "refresh_token": p.Refresh,
 		"expires_in": int(p.Access.Expires.Sub(g.World.Now()).Seconds()), "created_at": g.World.Now().Unix(),
 		"scope": strings.Join(p.Access.Scopes, " "),
@@ -45,7 +47,7 @@ func (g *GitLab) application(rw http.ResponseWriter, r *http.Request, status int
 		err = errors.Join(err, ErrClient) // only public applications have none
 	}
 	if err != nil {
-		Answer(rw, status, map[string]any{"error": code, "error_description": "Client authentication failed due to unknown client, no client authentication included, or unsupported authentication method."})
+		standin.Answer(rw, status, map[string]any{"error": code, "error_description": "Client authentication failed due to unknown client, no client authentication included, or unsupported authentication method."})
 	}
 	return id, err == nil
 }
@@ -70,17 +72,17 @@ func (g *GitLab) revoke(rw http.ResponseWriter, r *http.Request) {
 	if known {
 		g.World.RevokeGrant(id, user)
 	}
-	Answer(rw, http.StatusOK, map[string]any{})
+	standin.Answer(rw, http.StatusOK, map[string]any{})
 }
 
 // tokenInfo says for whom and by which application an OAuth token was made.
 func (g *GitLab) tokenInfo(rw http.ResponseWriter, r *http.Request) {
 	t, ok := g.World.Live(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	if !ok || t.Kind != OAuth {
-		Answer(rw, http.StatusUnauthorized, map[string]any{"error": "invalid_token", "error_description": "The access token is invalid", "state": "unauthorized"})
+		standin.Answer(rw, http.StatusUnauthorized, map[string]any{"error": "invalid_token", "error_description": "The access token is invalid", "state": "unauthorized"})
 		return
 	}
-	Answer(rw, http.StatusOK, map[string]any{
+	standin.Answer(rw, http.StatusOK, map[string]any{
 		"resource_owner_id": t.User, "scope": t.Scopes, "expires_in": int(t.Expires.Sub(g.World.Now()).Seconds()),
 		"application": map[string]any{"uid": t.App}, "created_at": t.Made.Unix(),
 	})

@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"cmp"
+	"coffer/server/standin"
 	"fmt"
 	"net/http"
 	"slices"
@@ -118,13 +119,13 @@ func (g *GitLab) project(rw http.ResponseWriter, r *http.Request, s session) {
 	case !ok:
 		absent(rw, "Project")
 	case moved && r.Method != http.MethodGet:
-		Answer(rw, http.StatusMethodNotAllowed, map[string]any{"message": "Non GET methods are not allowed for moved projects"})
+		standin.Answer(rw, http.StatusMethodNotAllowed, map[string]any{"message": "Non GET methods are not allowed for moved projects"})
 	case r.Method != http.MethodGet:
-		Answer(rw, http.StatusForbidden, map[string]any{"message": "403 Forbidden"})
+		standin.Answer(rw, http.StatusForbidden, map[string]any{"message": "403 Forbidden"})
 	case moved:
 		http.Redirect(rw, r, fmt.Sprintf("%s/api/v4/projects/%d", g.URL, repo.ID), http.StatusMovedPermanently)
 	default:
-		Answer(rw, http.StatusOK, g.describe(repo, s))
+		standin.Answer(rw, http.StatusOK, g.describe(repo, s))
 	}
 }
 
@@ -268,7 +269,7 @@ func (g *GitLab) answerMember(rw http.ResponseWriter, r *http.Request, of member
 		absent(rw, "")
 		return
 	}
-	Answer(rw, http.StatusOK, g.member(u, m, custom))
+	standin.Answer(rw, http.StatusOK, g.member(u, m, custom))
 }
 
 func (g *GitLab) listMembers(rw http.ResponseWriter, r *http.Request, of membership) {

@@ -11,6 +11,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 // plain is a code host without any awkward habit, in order to try the rules that
@@ -57,20 +58,20 @@ func number(r *http.Request, name string) int64 {
 func (p *plain) ask(rw http.ResponseWriter, r *http.Request) {
 	user, status := p.asker(r)
 	if status != 0 {
-		forgetest.Answer(rw, status, map[string]string{"missing": "read"})
+		standin.Answer(rw, status, map[string]string{"missing": "read"})
 		return
 	}
 	answer, found := p.answer(r, user)
 	if !found {
-		forgetest.Answer(rw, http.StatusNotFound, nil)
+		standin.Answer(rw, http.StatusNotFound, nil)
 		return
 	}
 	if all, ok := answer.([]any); ok {
-		page, last := forgetest.Page(all, int(number(r, "page")), p.PageSize(0, 100, 100))
+		page, last := standin.Page(all, int(number(r, "page")), p.PageSize(0, 100, 100))
 		rw.Header().Set("X-More", strconv.FormatBool(int(number(r, "page")) < last))
 		answer = page
 	}
-	forgetest.Answer(rw, http.StatusOK, answer)
+	standin.Answer(rw, http.StatusOK, answer)
 }
 
 func (p *plain) answer(r *http.Request, user int64) (answer any, found bool) {
@@ -148,7 +149,7 @@ func (p *plain) reachable(r forgetest.Repo, user int64) forge.Reachable {
 
 func (p *plain) token(rw http.ResponseWriter, r *http.Request) {
 	if _, err := p.World.App(r.PostFormValue("client"), r.PostFormValue("secret")); err != nil {
-		forgetest.Answer(rw, http.StatusUnauthorized, nil)
+		standin.Answer(rw, http.StatusUnauthorized, nil)
 		return
 	}
 	var pair forgetest.Pair
@@ -159,15 +160,15 @@ func (p *plain) token(rw http.ResponseWriter, r *http.Request) {
 		pair, err = p.World.Redeem(p.app.ClientID, r.PostFormValue("code"), r.PostFormValue("verifier"), p.app.Redirect)
 	}
 	if err != nil {
-		forgetest.Answer(rw, http.StatusBadRequest, nil)
+		standin.Answer(rw, http.StatusBadRequest, nil)
 		return
 	}
-	forgetest.Answer(rw, http.StatusOK, forge.Grant{Access: pair.Access.Text, Refresh: pair.Refresh, Expires: pair.Access.Expires})
+	standin.Answer(rw, http.StatusOK, forge.Grant{Access: pair.Access.Text, Refresh: pair.Refresh, Expires: pair.Access.Expires})
 }
 
 func (p *plain) revoke(rw http.ResponseWriter, r *http.Request) {
 	p.World.Revoke(r.PostFormValue("token"))
-	forgetest.Answer(rw, http.StatusOK, nil)
+	standin.Answer(rw, http.StatusOK, nil)
 }
 
 // hooks is one delivery of each topic.

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"coffer/server/forge"
+	"coffer/server/standin"
 )
 
 func hasFake(h *Host) bool { return h.Fake != nil }
@@ -105,25 +106,25 @@ func (h *Host) unavailable(answer any, err error, retryAfter time.Duration) erro
 func checkSpoiled(ctx context.Context, h *Host) error {
 	faults := []struct {
 		name       string
-		fault      Fault
+		fault      standin.Fault
 		retryAfter time.Duration
 	}{
-		{"429 with a time", TooMany("7"), 7 * time.Second},
-		{"429 without a time", TooMany(""), 0},
-		{"500", Status(http.StatusInternalServerError), 0},
-		{"half of the JSON", Truncated, 0},
-		{"hollow JSON", Hollow, 0},
-		{"a page for people", HTML, 0},
-		{"a proxy's 404", Lost, 0},
-		{"too much", Huge, 0},
-		{"a redirect to another host", Astray, 0},
+		{"429 with a time", standin.TooMany("7"), 7 * time.Second},
+		{"429 without a time", standin.TooMany(""), 0},
+		{"500", standin.Status(http.StatusInternalServerError), 0},
+		{"half of the JSON", standin.Truncated, 0},
+		{"hollow JSON", standin.Hollow, 0},
+		{"a page for people", standin.HTML, 0},
+		{"a proxy's 404", standin.Lost, 0},
+		{"too much", standin.Huge, 0},
+		{"a redirect to another host", standin.Astray, 0},
 	}
 	all, err := h.baseline(ctx)
 	p := problems{err}
 	for _, a := range all {
 		for _, f := range faults {
 			for n := range a.requests {
-				h.Fake.Break("", After(n, f.fault))
+				h.Fake.Break("", standin.After(n, f.fault))
 				got, err := h.again(ctx, a)
 				h.Fake.Heal()
 				if n > 0 && err == nil && reflect.DeepEqual(got, a.answer) {
@@ -168,8 +169,8 @@ func isRight(a asked, answer any, err error) error {
 func checkDown(ctx context.Context, h *Host) error {
 	all, err := h.baseline(ctx)
 	p := problems{err}
-	for name, fault := range map[string]Fault{
-		"502": Status(http.StatusBadGateway), "503": Status(http.StatusServiceUnavailable), "a broken connection": CutOff,
+	for name, fault := range map[string]standin.Fault{
+		"502": standin.Status(http.StatusBadGateway), "503": standin.Status(http.StatusServiceUnavailable), "a broken connection": standin.CutOff,
 	} {
 		h.Fake.Break("", fault)
 		p = append(p, because(name, h.atOnce(ctx, all, h.isUnavailable)))
@@ -197,7 +198,7 @@ func checkCancelled(ctx context.Context, h *Host) error {
 
 // hanging asks with a context that ends soon, while the host hangs.
 func (h *Host) hanging(ctx context.Context, all []asked) error {
-	h.Fake.Break("", Hang)
+	h.Fake.Break("", standin.Hang)
 	defer h.Fake.Heal()
 	start := time.Now()
 	err := h.atOnce(ctx, all, h.isUnavailable)
@@ -213,16 +214,16 @@ func (h *Host) hanging(ctx context.Context, all []asked) error {
 func checkOnce(ctx context.Context, h *Host) error {
 	all, err := h.baseline(ctx)
 	p := problems{err}
-	for name, fault := range map[string]Fault{"502": Status(http.StatusBadGateway), "a broken connection": CutOff} {
-		h.Fake.Break("", onlyGET(EachOnce(fault)))
+	for name, fault := range map[string]standin.Fault{"502": standin.Status(http.StatusBadGateway), "a broken connection": standin.CutOff} {
+		h.Fake.Break("", onlyGET(standin.EachOnce(fault)))
 		p = append(p, because(name, h.atOnce(ctx, all, isRight)))
 		h.Fake.Heal()
 	}
 	return p.err()
 }
 
-func onlyGET(fault Fault) Fault {
-	return func(f *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+func onlyGET(fault standin.Fault) standin.Fault {
+	return func(f *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodGet {
 			fault(f, rw, r, next)
 			return
@@ -233,14 +234,14 @@ func onlyGET(fault Fault) Fault {
 
 func checkSlow(ctx context.Context, h *Host) error {
 	all, err := h.baseline(ctx)
-	h.Fake.Break("", Slow(patience/10))
+	h.Fake.Break("", standin.Slow(patience/10))
 	defer h.Fake.Heal()
 	return errors.Join(err, h.atOnce(ctx, all, isRight))
 }
 
 func checkAstray(ctx context.Context, h *Host) error {
 	all, err := h.baseline(ctx)
-	h.Fake.Break("", Astray)
+	h.Fake.Break("", standin.Astray)
 	defer h.Fake.Heal()
 	h.Fake.Forget()
 	err = errors.Join(err, h.atOnce(ctx, all, h.isUnavailable))

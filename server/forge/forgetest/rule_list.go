@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"coffer/server/forge"
+	"coffer/server/standin"
 )
 
 var listRules = []Rule{
@@ -251,7 +252,7 @@ func checkBrokenLists(ctx context.Context, h *Host) error {
 		}
 		for _, w := range h.ways(s.owner) {
 			for _, n := range []int{1, 2, 5, many / smallPage} {
-				h.Fake.Break("", After(n, Status(http.StatusInternalServerError)))
+				h.Fake.Break("", standin.After(n, standin.Status(http.StatusInternalServerError)))
 				got, err := q.ask(ctx, w)
 				h.Fake.Heal()
 				if errors.Is(err, forge.ErrNoCredential) && !w.own {

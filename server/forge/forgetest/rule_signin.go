@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"coffer/server/forge"
+	"coffer/server/standin"
 )
 
 func hasOAuth(h *Host) bool { return h.OAuth != nil }
@@ -239,11 +240,11 @@ func checkRefreshOver(ctx context.Context, h *Host) error {
 	return p.err()
 }
 
-func answerFaults() map[string]Fault {
-	return map[string]Fault{
-		"429": TooMany(""), "500": Status(http.StatusInternalServerError), "502": Status(http.StatusBadGateway),
-		"503": Status(http.StatusServiceUnavailable), "half of the JSON": Truncated, "a page for people": HTML,
-		"a redirect to another host": Astray, "too much": Huge, "a broken connection": CutOff,
+func answerFaults() map[string]standin.Fault {
+	return map[string]standin.Fault{
+		"429": standin.TooMany(""), "500": standin.Status(http.StatusInternalServerError), "502": standin.Status(http.StatusBadGateway),
+		"503": standin.Status(http.StatusServiceUnavailable), "half of the JSON": standin.Truncated, "a page for people": standin.HTML,
+		"a redirect to another host": standin.Astray, "too much": standin.Huge, "a broken connection": standin.CutOff,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
 
 func TestNamesMoveAndIDsStay(t *testing.T) {
@@ -127,7 +128,7 @@ func TestTheFakeRemembersAndBreaks(t *testing.T) {
 	ada := w.AddUser("ada")
 	token := w.Token(ada, forgetest.PAT)
 	f := forgetest.NewFake(t, w, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-		forgetest.Answer(rw, http.StatusOK, map[string]int{"n": 1})
+		standin.Answer(rw, http.StatusOK, map[string]int{"n": 1})
 	}))
 	get := func(url string) int {
 		t.Helper()
@@ -138,7 +139,7 @@ func TestTheFakeRemembersAndBreaks(t *testing.T) {
 		_ = res.Body.Close()
 		return res.StatusCode
 	}
-	f.Break("/api", forgetest.Once(forgetest.Status(http.StatusBadGateway)))
+	f.Break("/api", standin.Once(standin.Status(http.StatusBadGateway)))
 	if a, b, c := get(f.URL+"/other"), get(f.URL+"/api/x"), get(f.URL+"/api/x"); a != 200 || b != 502 || c != 200 {
 		t.Errorf("answers %d, %d, %d", a, b, c)
 	}
@@ -152,7 +153,7 @@ func TestTheFakeRemembersAndBreaks(t *testing.T) {
 	if leaks := f.Leaks(); len(leaks) != 1 {
 		t.Errorf("a token in an address is seen %d times", len(leaks))
 	}
-	f.Break("", forgetest.Astray)
+	f.Break("", standin.Astray)
 	f.Forget()
 	get(f.URL + "/lost")
 	if len(f.Log()) != 2 || f.Calls("/lost") != 1 {

@@ -1,4 +1,4 @@
-package forgetest
+package standin
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Fault answers a request in the host's place, or spoils what next, the host,
+// Fault answers a request in the server's place, or spoils what next, the server,
 // answers.
 type Fault func(f *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler)
 
@@ -149,7 +149,7 @@ func Huge(_ *Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	spoil(rw, r, next, func(body []byte) []byte { return append(bytes.Repeat([]byte(" "), 3<<19), body...) })
 }
 
-// spoil answers 200 with what change makes of the host's body.
+// spoil answers 200 with what change makes of the right body.
 func spoil(rw http.ResponseWriter, r *http.Request, next http.Handler, change func([]byte) []byte) {
 	right := httptest.NewRecorder()
 	next.ServeHTTP(right, r)
@@ -164,7 +164,7 @@ func HTML(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	_, _ = io.WriteString(rw, "<!doctype html><title>Sign in</title>")
 }
 
-// Lost answers like a proxy that cannot find the host, while that is away.
+// Lost answers like a proxy that cannot find the server, while that is away.
 func Lost(_ *Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	http.Error(rw, "404 page not found", http.StatusNotFound)
 }
