@@ -16,12 +16,12 @@ import (
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
-	"coffer/server":               {"server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server":               {"server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
 	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/metrics", "web"},
 	"coffer/server/httpd/openapi": {},
 	"coffer/server/jobs":          {"server/warden", "server/api", "server/metrics"},
-	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/billing", "server/dotenv", "server/forge", "server/stream", "crypto", "store", "store/kv"},
+	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/billing", "server/dotenv", "server/forge", "server/hosting", "server/stream", "server/syncplan", "crypto", "store", "store/kv"},
 	"coffer/server/access":        {},
 	"coffer/server/audit":         {"server/api"},
 	"coffer/server/api":           {},
@@ -29,6 +29,8 @@ var rooms = map[string][]string{
 	"coffer/server/dotenv":        {},
 	"coffer/server/offline":       {},
 	"coffer/server/forge":         {},
+	"coffer/server/hosting":       {"server/api"},
+	"coffer/server/syncplan":      {"server/hosting", "server/api"},
 	"coffer/server/metrics":       {},
 	"coffer/server/stream":        {},
 	"coffer/web":                  {},
@@ -39,13 +41,14 @@ var rooms = map[string][]string{
 	"coffer/crypto/internal/cost": {},
 
 	// What only tests use.
-	"coffer/crypto/cryptotest":        {"crypto/internal/cost"},
-	"coffer/store/kv/kvtest":          {"store/kv"},
-	"coffer/server/httpd/openapitest": {"server/httpd/openapi"},
-	"coffer/server/servertest":        {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
-	"coffer/server/forge/forgetest":   {"server/forge", "server/standin"},
-	"coffer/server/standin":           {},
-	"coffer/server/bench":             {},
+	"coffer/crypto/cryptotest":          {"crypto/internal/cost"},
+	"coffer/store/kv/kvtest":            {"store/kv"},
+	"coffer/server/httpd/openapitest":   {"server/httpd/openapi"},
+	"coffer/server/servertest":          {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
+	"coffer/server/forge/forgetest":     {"server/forge", "server/standin"},
+	"coffer/server/hosting/hostingtest": {"server/hosting", "server/api", "server/standin"},
+	"coffer/server/standin":             {},
+	"coffer/server/bench":               {},
 }
 
 // libraries says in which rooms a third-party library may be used.
