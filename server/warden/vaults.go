@@ -153,7 +153,7 @@ func (v *visit) record() (api.Vault, error) {
 		EnvironmentDetails: v.details(),
 		IsReadOnly:         reason != billing.Writable,
 		ReadonlyReason:     orNull(string(reason)),
-		Syncs:              []struct{}{},
+		Syncs:              []api.VaultSync{},
 		CreatedAt:          api.At(v.vault.Created.Time()),
 	}
 	if v.vault.Gone != 0 {
