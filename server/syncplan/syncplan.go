@@ -85,7 +85,7 @@ type State struct {
 	Ledger   map[string]Known
 
 	// Fingerprint tells values apart without giving them away.
-	Fingerprint func(api.Secret) []byte
+	Fingerprint func(key string, value api.Secret) []byte
 
 	// LegalKey and MaxValue (bytes) are our own rules, which a pull keeps.
 	LegalKey func(string) bool
@@ -199,7 +199,7 @@ func (s State) override(value api.Secret, there *hosting.Variable) (Action, Reas
 // this value: we wrote it, and nobody has written the variable since.
 func (s State) proved(key string, value api.Secret, there *hosting.Variable) bool {
 	last, ok := s.Ledger[key]
-	return ok && there.Mark != "" && last.Mark == there.Mark && bytes.Equal(last.Fingerprint, s.Fingerprint(value))
+	return ok && there.Mark != "" && last.Mark == there.Mark && bytes.Equal(last.Fingerprint, s.Fingerprint(key, value))
 }
 
 // sensitive is what a provider's own client shows instead of a value.
@@ -293,7 +293,7 @@ func (s State) hash(steps []Step) string {
 		fmt.Fprintf(h, "%s\x00%s\x00%s\x00", step.Key, step.Action, step.Reason)
 		switch step.Action {
 		case Create, Update:
-			fmt.Fprintf(h, "%x\x00", s.Fingerprint(step.Value))
+			fmt.Fprintf(h, "%x\x00", s.Fingerprint(step.Key, step.Value))
 		case Delete:
 			if step.Was != nil {
 				fmt.Fprintf(h, "%s\x00", step.Was.Mark)
