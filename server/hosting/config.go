@@ -66,3 +66,18 @@ func checkURL(text string) error {
 	}
 	return nil
 }
+
+// Display is what people call a provider.
+func Display(name string) string {
+	switch name {
+	case Vercel:
+		return "Vercel"
+	case Netlify:
+		return "Netlify"
+	case Railway:
+		return "Railway"
+	case GitHubActions:
+		return "GitHub Actions"
+	}
+	return name
+}
