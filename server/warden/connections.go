@@ -249,7 +249,7 @@ const allProjectsTime = 25 * time.Second
 func (w *Warden) AllProjects(ctx context.Context, who Caller, ref api.ProviderRef) (*api.AllProjects, error) {
 	out := &api.AllProjects{Projects: []api.ProviderProject{}, Connections: []api.Connection{}}
 	var conns []store.Connection
-	err := w.self(ctx, who, access.ProjectList, func(r store.Reader) error {
+	err := w.self(ctx, who, access.ProjectListAll, func(r store.Reader) error {
 		if !knownProvider(ref.Provider) {
 			return errProviderOff(ref.Provider)
 		}
@@ -289,7 +289,7 @@ func (w *Warden) AllProjects(ctx context.Context, who Caller, ref api.ProviderRe
 
 // relist lists connections as they are after they were asked.
 func (w *Warden) relist(ctx context.Context, who Caller, provider string, out *api.AllProjects) error {
-	return w.self(ctx, who, access.ProjectList, func(r store.Reader) error {
+	return w.self(ctx, who, access.ProjectListAll, func(r store.Reader) error {
 		all, err := r.ConnectionsOf(who.user.ID)
 		for _, c := range all {
 			if c.Provider == provider {
