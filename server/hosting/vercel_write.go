@@ -186,7 +186,7 @@ func (p vercelPlace) create(ctx context.Context, all []Write, done func(Outcome)
 	if over(err) || errors.Is(err, ErrNotFound) {
 		return err
 	}
-	if err != nil && made.divisible && len(all) > 1 {
+	if made.divisible && len(all) > 1 {
 		half := len(all) / 2
 		if err := p.create(ctx, all[:half], done); err != nil {
 			return err
@@ -237,7 +237,9 @@ func (p vercelPlace) post(ctx context.Context, items []vercelNew) (vercelMade, e
 	}
 	a, err := p.v.api.ask(ctx, q, &said)
 	if err != nil {
-		return vercelMade{divisible: a != nil && (a.Status == http.StatusBadRequest || a.Status == http.StatusRequestEntityTooLarge)}, err
+		f, refused := errors.AsType[*Failure](err)
+		some := refused && f.Code != CodeLimit && (a.Status == http.StatusBadRequest || a.Status == http.StatusRequestEntityTooLarge)
+		return vercelMade{divisible: some}, err
 	}
 	made := vercelMade{marks: map[string]string{}, codes: map[string]Code{}, id: a.requestID()}
 	var created []vercelRecord
