@@ -58,26 +58,45 @@ func (v *vercel) Describe() Description {
 	}
 }
 
-// judge explains refusals by Vercel's codes.
-func (v *vercel) judge(a *answer) error {
-	var said struct {
-		Error struct {
-			Code         string `json:"code"`
-			InvalidToken bool   `json:"invalidToken"`
-			MissingToken bool   `json:"missingToken"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(a.Body, &said) != nil {
+// vercelError is what a refusal says: an object with a code or, from the OAuth
+// side, the code alone.
+type vercelError struct {
+	Code         string `json:"code"`
+	InvalidToken bool   `json:"invalidToken"`
+	MissingToken bool   `json:"missingToken"`
+}
+
+// UnmarshalJSON takes both.
+func (e *vercelError) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &e.Code) == nil {
 		return nil
 	}
-	switch said.Error.Code {
+	type object vercelError
+	return json.Unmarshal(text, (*object)(e))
+}
+
+// vercelSaid is the error in an answer, or the zero one.
+func vercelSaid(a *answer) vercelError {
+	var said struct {
+		Error vercelError `json:"error"`
+	}
+	if a == nil || json.Unmarshal(a.Body, &said) != nil {
+		return vercelError{}
+	}
+	return said.Error
+}
+
+// judge explains refusals by Vercel's codes.
+func (v *vercel) judge(a *answer) error {
+	said := vercelSaid(a)
+	switch said.Code {
 	case "challenge_required", "challenge_required_email_otp", "user_auth_required":
 		return ErrCredential // the user is to confirm who they are, and we cannot
 	}
-	if said.Error.InvalidToken || said.Error.MissingToken {
+	if said.InvalidToken || said.MissingToken {
 		return ErrCredential // with status 403
 	}
-	code, ok := vercelCodes[strings.ToUpper(said.Error.Code)]
+	code, ok := vercelCodes[strings.ToUpper(said.Code)]
 	switch {
 	case !ok:
 		return nil

@@ -37,8 +37,11 @@ func (v vercelOAuth) Exchange(ctx context.Context, callback map[string][]string,
 		"client_id": {v.config.ClientID}, "client_secret": {v.config.ClientSecret},
 		"code": {code}, "redirect_uri": {v.config.RedirectURL},
 	}}, &said)
-	if _, refused := errors.AsType[*Failure](err); refused || errors.Is(err, ErrNotFound) {
+	if vercelSaid(a).Code == "invalid_grant" {
 		return Grant{}, ErrCredential // the code was used, is too old, or is another's
+	}
+	if _, silent := errors.AsType[*Unavailable](err); err != nil && !silent {
+		return Grant{}, &Unavailable{RequestID: a.requestID(), Err: errors.New("it did not accept the integration; are client id, secret and redirect address right?")}
 	}
 	if err != nil {
 		return Grant{}, err

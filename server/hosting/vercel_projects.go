@@ -59,6 +59,9 @@ func (v *vercel) projectsOf(ctx context.Context, c Credential, team vercelTeam) 
 			if p.ID == "" {
 				return vercelPage{}, a.incomplete()
 			}
+			if err := v.complete(ctx, c, team, &p); err != nil {
+				return vercelPage{}, err
+			}
 			all = append(all, p.project(team))
 		}
 		return page.vercelPage, nil
@@ -157,27 +160,29 @@ func (v *vercel) find(ctx context.Context, c Credential, team vercelTeam, projec
 	if p.ID != project {
 		return Project{}, ErrNotFound // it was found by its name, which is another's tomorrow
 	}
-	if p.Custom == nil {
-		if p.Custom, err = v.custom(ctx, c, team, p.ID); err != nil {
-			return Project{}, err
-		}
+	if err := v.complete(ctx, c, team, &p); err != nil {
+		return Project{}, err
 	}
 	return p.project(team), nil
 }
 
-// custom are the environments of a project's own making, for answers that leave
-// them out.
-func (v *vercel) custom(ctx context.Context, c Credential, team vercelTeam, project string) ([]vercelEnvironment, error) {
+// complete asks for the environments of a project's own making, where the answer
+// left them out.
+func (v *vercel) complete(ctx context.Context, c Credential, team vercelTeam, p *vercelProject) error {
+	if p.Custom != nil {
+		return nil
+	}
 	var said struct {
 		Environments []vercelEnvironment `json:"environments"`
 	}
-	q := call{path: "/v9/projects/" + segment(project) + "/custom-environments", query: v.scope(team.ID), cred: c}
+	q := call{path: "/v9/projects/" + segment(p.ID) + "/custom-environments", query: v.scope(team.ID), cred: c}
 	a, err := v.api.ask(ctx, q, &said)
 	if _, refused := errors.AsType[*Failure](err); refused {
-		return nil, nil // the account's plan has none
+		return nil // the account's plan has none
 	}
 	if err == nil && said.Environments == nil {
 		err = a.incomplete()
 	}
-	return said.Environments, err
+	p.Custom = said.Environments
+	return err
 }

@@ -63,12 +63,12 @@ func (v *Vercel) redeem(r *vercelAsked) (int, any, *vercelRefusal) {
 		}
 	}
 	if form.Get("client_id") != v.app.ClientID || form.Get("client_secret") != v.app.Secret || form.Get("redirect_uri") != v.app.Redirect {
-		return 0, nil, refuse(http.StatusBadRequest, "bad_request", "The client is not known")
+		return http.StatusUnauthorized, map[string]any{"error": "invalid_client", "error_description": "Invalid client"}, nil
 	}
 	code := v.codes[form.Get("code")]
 	delete(v.codes, form.Get("code"))
 	if code == nil || v.now().After(code.expires) {
-		return 0, nil, refuse(http.StatusBadRequest, "invalid_grant", "The code is not known")
+		return http.StatusBadRequest, map[string]any{"error": "invalid_grant", "error_description": "Invalid grant: authorization code is invalid"}, nil
 	}
 	said := map[string]any{
 		"token_type": "Bearer", "installation_id": "icfg_1", "user_id": code.user, "team_id": nil,

@@ -16,7 +16,7 @@ import (
 	"coffer/server/standin"
 )
 
-type record = hostingtest.VercelRecord
+type vercelRecord = hostingtest.VercelRecord
 
 // wrote are the bodies of the requests that changed variables.
 func (w *vercelWorld) wrote() []string {
@@ -40,7 +40,7 @@ func TestVercelCreatesForOneTargetEach(t *testing.T) {
 			values[fmt.Sprintf("KEY_%03d", i)] = fmt.Sprint(i)
 		}
 		values["NEXT_PUBLIC_EMPTY"] = ""
-		codes, err := write(t, p, c, at, values)
+		codes, err := vercelWrite(t, p, c, at, values)
 		if err != nil || len(codes) != len(values) {
 			t.Fatal(len(codes), err)
 		}
@@ -63,10 +63,10 @@ func TestVercelChangesOnlyTheValue(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "production")
 	for _, kind := range []string{"plain", "encrypted", "sensitive"} {
-		w.AddRecord(w.project, record{Key: strings.ToUpper(kind), Value: "old", Type: kind, Targets: []string{"production"}, Comment: "mine"})
+		w.AddRecord(w.project, vercelRecord{Key: strings.ToUpper(kind), Value: "old", Type: kind, Targets: []string{"production"}, Comment: "mine"})
 	}
-	w.AddRecord(w.project, record{Key: "PLAIN", Value: "branch", Targets: []string{"preview"}, Branch: "feature"})
-	if _, err := write(t, p, c, at, map[string]string{"PLAIN": "new", "ENCRYPTED": "new", "SENSITIVE": "new"}); err != nil {
+	w.AddRecord(w.project, vercelRecord{Key: "PLAIN", Value: "branch", Targets: []string{"preview"}, Branch: "feature"})
+	if _, err := vercelWrite(t, p, c, at, map[string]string{"PLAIN": "new", "ENCRYPTED": "new", "SENSITIVE": "new"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range w.wrote() {
@@ -82,15 +82,15 @@ func TestVercelChangesOnlyTheValue(t *testing.T) {
 func TestVercelLeavesBranchesAlone(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "preview")
-	w.AddRecord(w.project, record{Key: "A", Value: "branch", Targets: []string{"preview"}, Branch: "feature"})
-	if all := list(t, p, c, at); len(all) != 0 {
+	w.AddRecord(w.project, vercelRecord{Key: "A", Value: "branch", Targets: []string{"preview"}, Branch: "feature"})
+	if all := vercelList(t, p, c, at); len(all) != 0 {
 		t.Errorf("a branch's variable is listed: %v", all)
 	}
-	if codes, err := write(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
+	if codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
 		t.Fatal(codes, err)
 	}
 	w.hold(t, "A", "encrypted branch previewfeature", "encrypted new preview")
-	if _, err := remove(t, p, c, at, "A"); err != nil {
+	if _, err := vercelRemove(t, p, c, at, "A"); err != nil {
 		t.Fatal(err)
 	}
 	w.hold(t, "A", "encrypted branch previewfeature")
@@ -106,7 +106,7 @@ func TestVercelListsInEveryForm(t *testing.T) {
 			for i := range n {
 				w.Put(w.project, "production", fmt.Sprintf("KEY_%d", i), "value")
 			}
-			all := list(t, p, c, at)
+			all := vercelList(t, p, c, at)
 			if len(all) != n {
 				t.Errorf("form %d: %d are listed, want %d", form, len(all), n)
 			}
@@ -123,12 +123,12 @@ func TestVercelAsksForValuesThatTheListWithholds(t *testing.T) {
 	w := newVercel(t)
 	w.token.Integration = true
 	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, record{Key: "A", Value: "a", Targets: both})
-	w.AddRecord(w.project, record{Key: "P", Value: "p", Type: "plain", Targets: both})
-	w.AddRecord(w.project, record{Key: "S", Value: "s", Type: "sensitive", Targets: both})
-	w.AddRecord(w.project, record{Key: "I", Value: "i", Targets: both, Integration: "icfg_2"})
-	w.AddRecord(w.project, record{Key: "THERE", Value: "a", Targets: []string{"preview"}})
-	all := list(t, p, c, at)
+	w.AddRecord(w.project, vercelRecord{Key: "A", Value: "a", Targets: vercelBoth})
+	w.AddRecord(w.project, vercelRecord{Key: "P", Value: "p", Type: "plain", Targets: vercelBoth})
+	w.AddRecord(w.project, vercelRecord{Key: "S", Value: "s", Type: "sensitive", Targets: vercelBoth})
+	w.AddRecord(w.project, vercelRecord{Key: "I", Value: "i", Targets: vercelBoth, Integration: "icfg_2"})
+	w.AddRecord(w.project, vercelRecord{Key: "THERE", Value: "a", Targets: []string{"preview"}})
+	all := vercelList(t, p, c, at)
 	for key, want := range map[string]string{"A": "a", "P": "p"} {
 		if v := all[key]; !v.Readable || v.Value.Reveal() != want || !v.Shared {
 			t.Errorf("%s is listed as %+v", key, v)
@@ -143,7 +143,7 @@ func TestVercelAsksForValuesThatTheListWithholds(t *testing.T) {
 		t.Errorf("%d values were asked for, want 2", n)
 	}
 	w.Break("/v1/projects/", standin.Status(http.StatusForbidden))
-	if v := list(t, p, c, at)["A"]; v.Readable || v.Value.Len() > 0 {
+	if v := vercelList(t, p, c, at)["A"]; v.Readable || v.Value.Len() > 0 {
 		t.Errorf("a value that is withheld is listed as %+v", v)
 	}
 }
@@ -162,7 +162,7 @@ func TestVercelTellsWhatIsHidden(t *testing.T) {
 	w.token.Blind = true
 	p, c, at := w.scene(t, "production")
 	w.Put(w.project, "preview", "A", "a")
-	if all := list(t, p, c, at); len(all) != 0 {
+	if all := vercelList(t, p, c, at); len(all) != 0 {
 		t.Errorf("listed are %v", all)
 	}
 	w.Put(w.project, "production", "A", "a")
@@ -170,7 +170,7 @@ func TestVercelTellsWhatIsHidden(t *testing.T) {
 	if f, ok := errors.AsType[*hosting.Failure](err); !ok || f.Code != hosting.CodeForbidden {
 		t.Errorf("error %v, want that it is forbidden", err)
 	}
-	if all := list(t, p, c, w.target(t, p, c, "preview")); len(all) != 1 {
+	if all := vercelList(t, p, c, w.target(t, p, c, "preview")); len(all) != 1 {
 		t.Errorf("listed of preview are %v", all)
 	}
 }
@@ -183,27 +183,27 @@ func TestVercelTellsWhyEachKeyFailed(t *testing.T) {
 	want := map[string]hosting.Code{
 		"GOOD": "", "BETTER": "", "TZ": hosting.CodeReserved, "VERCEL_URL": hosting.CodeReserved, "LONG": hosting.CodeTooLarge,
 	}
-	if codes, err := write(t, p, c, at, values); err != nil || fmt.Sprint(codes) != fmt.Sprint(want) {
+	if codes, err := vercelWrite(t, p, c, at, values); err != nil || fmt.Sprint(codes) != fmt.Sprint(want) {
 		t.Errorf("codes %v, want %v, error %v", codes, want, err)
 	}
 	if n := len(w.wrote()); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}
 	// All of a request may be turned down as well.
-	w.Break("/v10/projects/", onPost(allOrNothing))
+	w.Break("/v10/projects/", vercelOnPost(vercelAllOrNothing))
 	values["GOOD2"], values["BETTER2"] = "1", "2"
 	delete(values, "GOOD")
 	delete(values, "BETTER")
-	codes, err := write(t, p, c, at, values)
+	codes, err := vercelWrite(t, p, c, at, values)
 	if err != nil || codes["GOOD2"] != "" || codes["BETTER2"] != "" || codes["TZ"] != hosting.CodeReserved || codes["LONG"] != hosting.CodeTooLarge {
 		t.Errorf("codes %v, error %v", codes, err)
 	}
 }
 
-// allOrNothing turns a request down as soon as one of its records is reserved or
+// vercelAllOrNothing turns a request down as soon as one of its records is reserved or
 // too large.
-func allOrNothing(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
-	text := bodyOf(r)
+func vercelAllOrNothing(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+	text := vercelBodyOf(r)
 	for part, code := range map[string]string{`"TZ"`: "RESERVED_ENV_VARIABLE", `"VERCEL_`: "KEY_RESERVED", strings.Repeat("x", 64<<10+1): "VALUE_INVALID_LENGTH"} {
 		if strings.Contains(text, part) {
 			standin.Answer(rw, http.StatusBadRequest, map[string]any{"error": map[string]any{"code": code, "message": "no: " + text}})
@@ -216,12 +216,12 @@ func allOrNothing(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next
 func TestVercelReportsWhatSomebodyElseDid(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "production")
-	gone := w.AddRecord(w.project, record{Key: "GONE", Value: "old", Targets: []string{"production"}})
-	shared := w.AddRecord(w.project, record{Key: "SHARED", Value: "old", Targets: both})
-	was := list(t, p, c, at)
+	gone := w.AddRecord(w.project, vercelRecord{Key: "GONE", Value: "old", Targets: []string{"production"}})
+	shared := w.AddRecord(w.project, vercelRecord{Key: "SHARED", Value: "old", Targets: vercelBoth})
+	was := vercelList(t, p, c, at)
 	w.RemoveRecord(w.project, gone)
 	w.RemoveRecord(w.project, shared)
-	w.AddRecord(w.project, record{Key: "NEW", Value: "theirs", Targets: both})
+	w.AddRecord(w.project, vercelRecord{Key: "NEW", Value: "theirs", Targets: vercelBoth})
 	var all []hosting.Write
 	for _, key := range []string{"GONE", "SHARED", "NEW"} {
 		x := hosting.Write{Key: key, Value: api.NewSecret("ours")}
@@ -231,7 +231,7 @@ func TestVercelReportsWhatSomebodyElseDid(t *testing.T) {
 		all = append(all, x)
 	}
 	codes := map[string]hosting.Code{}
-	if err := p.Write(t.Context(), c, at, all, note(codes)); err != nil {
+	if err := p.Write(t.Context(), c, at, all, vercelNote(codes)); err != nil {
 		t.Fatal(err)
 	}
 	if codes["GONE"] != "" || codes["SHARED"] != "" || codes["NEW"] != hosting.CodeConflict {
@@ -250,7 +250,7 @@ func TestVercelDeletesAtOnce(t *testing.T) {
 		keys = append(keys, fmt.Sprintf("KEY_%03d", i))
 		w.Put(w.project, "production", keys[i], "x")
 	}
-	if codes, err := remove(t, p, c, at, keys...); err != nil || len(codes) != 120 || len(w.wrote()) != 1 {
+	if codes, err := vercelRemove(t, p, c, at, keys...); err != nil || len(codes) != 120 || len(w.wrote()) != 1 {
 		t.Errorf("%d told, %d requests, error %v", len(codes), len(w.wrote()), err)
 	}
 	if left := w.Held(w.project, "production"); len(left) > 0 {
@@ -265,11 +265,11 @@ func TestVercelDeletesWhatAnotherKept(t *testing.T) {
 	p, c, at := w.scene(t, "production")
 	w.Put(w.project, "production", "A", "x")
 	w.Put(w.project, "production", "B", "x")
-	w.Break("/v1/projects/", on("DELETE", standin.Once(func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	w.Break("/v1/projects/", vercelOn("DELETE", standin.Once(func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Remove(w.project, "production", "A")
 		standin.Answer(rw, http.StatusNotFound, map[string]any{"error": map[string]any{"code": "not_found", "message": "x"}})
 	})))
-	codes, err := remove(t, p, c, at, "A", "B")
+	codes, err := vercelRemove(t, p, c, at, "A", "B")
 	if err != nil || codes["A"] != "" || codes["B"] != "" || len(codes) != 2 || len(w.Held(w.project, "production")) > 0 {
 		t.Errorf("codes %v, error %v, held %v", codes, err, w.Held(w.project, "production"))
 	}
@@ -278,18 +278,18 @@ func TestVercelDeletesWhatAnotherKept(t *testing.T) {
 func TestVercelTouchesOnlyWhatUsersMade(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, record{Key: "STORE", Value: "x", Targets: both, Hint: true})
-	w.AddRecord(w.project, record{Key: "INTEGRATION", Value: "x", Targets: []string{"production"}, Integration: "icfg_2"})
-	w.AddRecord(w.project, record{Key: "SYSTEM", Value: "VERCEL_URL", Targets: []string{"production"}, Type: "system"})
+	w.AddRecord(w.project, vercelRecord{Key: "STORE", Value: "x", Targets: vercelBoth, Hint: true})
+	w.AddRecord(w.project, vercelRecord{Key: "INTEGRATION", Value: "x", Targets: []string{"production"}, Integration: "icfg_2"})
+	w.AddRecord(w.project, vercelRecord{Key: "SYSTEM", Value: "VERCEL_URL", Targets: []string{"production"}, Type: "system"})
 	origins := map[string]hosting.Origin{"STORE": hosting.FromIntegration, "INTEGRATION": hosting.FromIntegration, "SYSTEM": hosting.FromSystem}
-	was := list(t, p, c, at)
+	was := vercelList(t, p, c, at)
 	for key, want := range origins {
 		if was[key].Origin != want {
 			t.Errorf("%s has origin %q, want %q", key, was[key].Origin, want)
 		}
 	}
-	written, err := write(t, p, c, at, map[string]string{"STORE": "y", "INTEGRATION": "y", "SYSTEM": "y"})
-	deleted, err2 := remove(t, p, c, at, "STORE", "INTEGRATION", "SYSTEM")
+	written, err := vercelWrite(t, p, c, at, map[string]string{"STORE": "y", "INTEGRATION": "y", "SYSTEM": "y"})
+	deleted, err2 := vercelRemove(t, p, c, at, "STORE", "INTEGRATION", "SYSTEM")
 	if err != nil || err2 != nil || len(w.wrote()) > 0 {
 		t.Errorf("errors %v, %v; requests %q", err, err2, w.wrote())
 	}
@@ -304,16 +304,16 @@ func TestVercelKeepsWithThePolicyOfATeam(t *testing.T) {
 	w := newVercel(t)
 	w.MakeSensitive(w.team)
 	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, record{Key: "OLD", Value: "old", Targets: []string{"production", "preview", "development"}})
+	w.AddRecord(w.project, vercelRecord{Key: "OLD", Value: "old", Targets: []string{"production", "preview", "development"}})
 	for range 2 {
-		if codes, err := write(t, p, c, at, map[string]string{"A": "1", "NEXT_PUBLIC_B": "2"}); err != nil || codes["A"] != "" || codes["NEXT_PUBLIC_B"] != "" {
+		if codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "1", "NEXT_PUBLIC_B": "2"}); err != nil || codes["A"] != "" || codes["NEXT_PUBLIC_B"] != "" {
 			t.Fatal(codes, err)
 		}
 	}
 	w.hold(t, "A", "sensitive 1 production")
 	w.hold(t, "NEXT_PUBLIC_B", "encrypted 2 production")
 	// Such a record may not be changed while it serves development.
-	if codes, err := write(t, p, c, at, map[string]string{"OLD": "new"}); err != nil || codes["OLD"] != hosting.CodeRefused {
+	if codes, err := vercelWrite(t, p, c, at, map[string]string{"OLD": "new"}); err != nil || codes["OLD"] != hosting.CodeRefused {
 		t.Fatal(codes, err)
 	}
 	w.hold(t, "OLD", "encrypted old production+preview+development")
@@ -335,17 +335,17 @@ func TestVercelProjectsOfAllTeams(t *testing.T) {
 	if x := all[1]; x.Team != "" || x.TeamName != "" {
 		t.Errorf("the user's project is %+v", x)
 	}
-	if names := environments(all[0]); names != "production preview development canary" {
+	if names := vercelEnvironments(all[0]); names != "production preview development canary" {
 		t.Errorf("environments %q", names)
 	}
 	for _, x := range all {
 		found, err := p.Find(t.Context(), c, x.ID, "")
-		if err != nil || found.Team != x.Team || environments(found) != environments(x) {
+		if err != nil || found.Team != x.Team || vercelEnvironments(found) != vercelEnvironments(x) {
 			t.Errorf("%s is found as %+v, error %v", x.ID, found, err)
 		}
 		w.Put(x.ID, "production", "A", x.ID)
 		at := hosting.Target{Project: found, Environment: found.Environments[0]}
-		if v := list(t, p, c, at)["A"]; v.Value.Reveal() != x.ID {
+		if v := vercelList(t, p, c, at)["A"]; v.Value.Reveal() != x.ID {
 			t.Errorf("%s holds %q", x.ID, v.Value.Reveal())
 		}
 	}
@@ -359,7 +359,7 @@ func TestVercelProjectsOfAllTeams(t *testing.T) {
 	}
 }
 
-func environments(p hosting.Project) string {
+func vercelEnvironments(p hosting.Project) string {
 	var names []string
 	for _, e := range p.Environments {
 		names = append(names, e.Name)
@@ -387,7 +387,7 @@ func TestVercelFindsByIDOnly(t *testing.T) {
 	w := newVercel(t)
 	w.Terse(w.project)
 	p, c := w.provider(t), w.credential()
-	if x, err := p.Find(t.Context(), c, w.project, ""); err != nil || !strings.HasSuffix(environments(x), "canary") {
+	if x, err := p.Find(t.Context(), c, w.project, ""); err != nil || !strings.HasSuffix(vercelEnvironments(x), "canary") {
 		t.Errorf("%+v, error %v", x, err)
 	}
 	for _, names := range [][2]string{{"engine", ""}, {"prj_0", ""}, {"", ""}, {"..", ""}, {w.project, "service"}} {
@@ -455,7 +455,7 @@ func TestVercelAuthorizes(t *testing.T) {
 func TestVercelStandInIsStrict(t *testing.T) {
 	w := newVercel(t)
 	token := w.Token(w.token)
-	id := w.AddRecord(w.project, record{Key: "S", Value: "s", Type: "sensitive", Targets: both})
+	id := w.AddRecord(w.project, vercelRecord{Key: "S", Value: "s", Type: "sensitive", Targets: vercelBoth})
 	env := "/projects/" + w.project + "/env"
 	for _, x := range []struct {
 		request, body string

@@ -24,7 +24,7 @@ import (
 type vercelWorld struct {
 	*hostingtest.Vercel
 	user, team, project string
-	here                string // id of an environment
+	canary              string // id of an environment of the project's own
 	token               hostingtest.VercelToken
 	app                 hostingtest.VercelApp
 	config              hosting.Config
@@ -35,13 +35,13 @@ type vercelWorld struct {
 func newVercel(t *testing.T) *vercelWorld {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	now := func() time.Time { return start }
-	w := &vercelWorld{Vercel: hostingtest.NewVercel(t, now), here: "production"}
+	w := &vercelWorld{Vercel: hostingtest.NewVercel(t, now)}
 	w.user = w.AddUser("ada")
 	w.team = w.AddTeam("Acme", w.user, w.AddUser("grace"))
 	w.AddTeam("Empty", w.user)
 	w.project = w.AddProject(w.team, "engine")
 	w.AddProject(w.user, "engine")
-	w.AddEnvironment(w.project, "canary")
+	w.canary = w.AddEnvironment(w.project, "canary")
 	w.token = hostingtest.VercelToken{User: w.user}
 	w.app = hostingtest.VercelApp{Slug: "coffer", ClientID: "oac_1", Secret: "integration-secret", Redirect: "https://coffer.example/back"}
 	w.AddApp(w.app)
@@ -87,7 +87,7 @@ func (w *vercelWorld) scene(t testing.TB, environment string) (hosting.Provider,
 	return p, c, w.target(t, p, c, environment)
 }
 
-func list(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Target) map[string]hosting.Variable {
+func vercelList(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Target) map[string]hosting.Variable {
 	t.Helper()
 	all, err := p.List(t.Context(), c, at)
 	if err != nil {
@@ -100,10 +100,10 @@ func list(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Tar
 	return byKey
 }
 
-// write writes over what is listed, and tells which code each key got.
-func write(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Target, values map[string]string) (map[string]hosting.Code, error) {
+// vercelWrite writes over what is listed, and tells which code each key got.
+func vercelWrite(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Target, values map[string]string) (map[string]hosting.Code, error) {
 	t.Helper()
-	was := list(t, p, c, at)
+	was := vercelList(t, p, c, at)
 	var all []hosting.Write
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		w := hosting.Write{Key: key, Value: api.NewSecret(values[key])}
@@ -113,11 +113,11 @@ func write(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Ta
 		all = append(all, w)
 	}
 	codes := map[string]hosting.Code{}
-	err := p.Write(t.Context(), c, at, all, note(codes))
+	err := p.Write(t.Context(), c, at, all, vercelNote(codes))
 	return codes, err
 }
 
-func note(codes map[string]hosting.Code) func(hosting.Outcome) error {
+func vercelNote(codes map[string]hosting.Code) func(hosting.Outcome) error {
 	return func(o hosting.Outcome) error {
 		codes[o.Key] = ""
 		if f, ok := errors.AsType[*hosting.Failure](o.Err); ok {
@@ -129,15 +129,15 @@ func note(codes map[string]hosting.Code) func(hosting.Outcome) error {
 	}
 }
 
-func remove(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Target, keys ...string) (map[string]hosting.Code, error) {
+func vercelRemove(t testing.TB, p hosting.Provider, c hosting.Credential, at hosting.Target, keys ...string) (map[string]hosting.Code, error) {
 	t.Helper()
-	was := list(t, p, c, at)
+	was := vercelList(t, p, c, at)
 	var all []hosting.Variable
 	for _, key := range keys {
 		all = append(all, was[key])
 	}
 	codes := map[string]hosting.Code{}
-	err := p.Delete(t.Context(), c, at, all, note(codes))
+	err := p.Delete(t.Context(), c, at, all, vercelNote(codes))
 	return codes, err
 }
 
@@ -160,13 +160,13 @@ func (w *vercelWorld) hold(t testing.TB, key string, want ...string) {
 	}
 }
 
-var both = []string{"production", "preview"}
+var vercelBoth = []string{"production", "preview"}
 
 func TestVercelWritesASharedRecordInOnePlaceOnly(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Type: "sensitive", Targets: both})
-	codes, err := write(t, p, c, at, map[string]string{"A": "new"})
+	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Type: "sensitive", Targets: vercelBoth})
+	codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"})
 	if err != nil || codes["A"] != "" {
 		t.Fatal(codes, err)
 	}
@@ -176,13 +176,13 @@ func TestVercelWritesASharedRecordInOnePlaceOnly(t *testing.T) {
 func TestVercelTakesASharedRecordOutOfACustomEnvironment(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "canary")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: both, Custom: []string{at.Environment.ID}})
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "B", Value: "old", Targets: both, Custom: []string{at.Environment.ID}})
-	if codes, err := write(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
+	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth, Custom: []string{at.Environment.ID}})
+	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "B", Value: "old", Targets: vercelBoth, Custom: []string{at.Environment.ID}})
+	if codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
 		t.Fatal(codes, err)
 	}
 	w.hold(t, "A", "encrypted new "+at.Environment.ID, "encrypted old production+preview")
-	if codes, err := remove(t, p, c, at, "B"); err != nil || codes["B"] != "" {
+	if codes, err := vercelRemove(t, p, c, at, "B"); err != nil || codes["B"] != "" {
 		t.Fatal(codes, err)
 	}
 	w.hold(t, "B", "encrypted old production+preview")
@@ -197,17 +197,17 @@ func TestVercelMendsASharedRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newVercel(t)
 			p, c, at := w.scene(t, "production")
-			w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: both})
-			listed := list(t, p, c, at)["A"]
-			w.Break("/v10/projects/", onPost(fault))
+			w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth})
+			listed := vercelList(t, p, c, at)["A"]
+			w.Break("/v10/projects/", vercelOnPost(fault))
 			codes := map[string]hosting.Code{}
-			err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "A", Value: api.NewSecret("new"), Was: &listed}}, note(codes))
+			err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "A", Value: api.NewSecret("new"), Was: &listed}}, vercelNote(codes))
 			if err == nil && codes["A"] == "" {
 				t.Error("it says that it was written")
 			}
 			w.hold(t, "A", "encrypted old production+preview")
 			w.Heal()
-			if codes, err := write(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
+			if codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
 				t.Fatal(codes, err)
 			}
 			w.hold(t, "A", "encrypted new production", "encrypted old preview")
@@ -215,10 +215,10 @@ func TestVercelMendsASharedRecord(t *testing.T) {
 	}
 }
 
-// onPost has a fault at requests for new records only.
-func onPost(fault standin.Fault) standin.Fault { return on("POST", fault) }
+// vercelOnPost has a fault at requests for new records only.
+func vercelOnPost(fault standin.Fault) standin.Fault { return vercelOn("POST", fault) }
 
-func on(method string, fault standin.Fault) standin.Fault {
+func vercelOn(method string, fault standin.Fault) standin.Fault {
 	return func(f *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == method {
 			fault(f, rw, r, next)
@@ -233,9 +233,9 @@ func on(method string, fault standin.Fault) standin.Fault {
 func TestVercelBelievesWhatItFindsWritten(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: both})
-	w.Break("/v10/projects/", onPost(standin.CutOff))
-	codes, err := write(t, p, c, at, map[string]string{"A": "new"})
+	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth})
+	w.Break("/v10/projects/", vercelOnPost(standin.CutOff))
+	codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"})
 	if err != nil || codes["A"] != "" {
 		t.Fatal(codes, err)
 	}
@@ -245,22 +245,22 @@ func TestVercelBelievesWhatItFindsWritten(t *testing.T) {
 func TestVercelMendsWhenTheCallerIsGone(t *testing.T) {
 	w := newVercel(t)
 	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: both})
-	listed := list(t, p, c, at)["A"]
+	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth})
+	listed := vercelList(t, p, c, at)["A"]
 	ctx, cancel := context.WithCancel(t.Context())
-	w.Break("/v10/projects/", onPost(func(_ *standin.Fake, _ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	w.Break("/v10/projects/", vercelOnPost(func(_ *standin.Fake, _ http.ResponseWriter, r *http.Request, _ http.Handler) {
 		cancel()
 		<-r.Context().Done()
 	}))
 	codes := map[string]hosting.Code{}
-	if err := p.Write(ctx, c, at, []hosting.Write{{Key: "A", Value: api.NewSecret("new"), Was: &listed}}, note(codes)); err == nil {
+	if err := p.Write(ctx, c, at, []hosting.Write{{Key: "A", Value: api.NewSecret("new"), Was: &listed}}, vercelNote(codes)); err == nil {
 		t.Errorf("the run ended without an error, and %v", codes)
 	}
 	w.hold(t, "A", "encrypted old production+preview")
 }
 
-// bodyOf reads a request's body and leaves it to be read again.
-func bodyOf(r *http.Request) string {
+// vercelBodyOf reads a request's body and leaves it to be read again.
+func vercelBodyOf(r *http.Request) string {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return ""
