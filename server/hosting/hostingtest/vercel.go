@@ -1,8 +1,10 @@
 package hostingtest
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -286,6 +288,11 @@ func (v *Vercel) routes() http.Handler {
 
 // serve answers with what a handler says.
 func (v *Vercel) serve(rw http.ResponseWriter, r *http.Request, pattern string, h vercelHandler) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client left
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
 	v.mu.Lock()
 	status, body, refusal := h(&vercelAsked{Request: r})
 	v.mu.Unlock()
@@ -295,6 +302,7 @@ func (v *Vercel) serve(rw http.ResponseWriter, r *http.Request, pattern string, 
 	rec := httptest.NewRecorder()
 	standin.Answer(rec, status, body)
 	if v.Observe != nil {
+		r.Body = io.NopCloser(bytes.NewReader(text))
 		v.Observe(r, pattern, rec)
 	}
 	rw.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
@@ -340,47 +348,6 @@ func (v *Vercel) scoped(h vercelHandler) vercelHandler {
 			return 0, nil, refuse(http.StatusForbidden, "forbidden", "Not authorized: the token is limited to another scope")
 		}
 		return h(r)
-	}
-}
-
-func (v *Vercel) getUser(r *vercelAsked) (int, any, *vercelRefusal) {
-	u := v.user(r.token.User)
-	return http.StatusOK, map[string]any{"user": map[string]any{
-		"id": u.id, "username": u.name, "name": u.name, "email": u.name + "@example.com", "avatar": nil, "defaultTeamId": nil, "limited": true,
-	}}, nil
-}
-
-func (v *Vercel) getTeams(r *vercelAsked) (int, any, *vercelRefusal) {
-	var all []*vercelTeam
-	for _, t := range v.teams {
-		if slices.Contains(t.members, r.token.User) && (r.token.Team == "" || r.token.Team == t.id) {
-			all = append(all, t)
-		}
-	}
-	page, about := pageOf(v, r.URL.Query(), "until", all, 20)
-	said := []any{}
-	for _, t := range page {
-		said = append(said, v.teamJSON(t, r.token.User))
-	}
-	return http.StatusOK, map[string]any{"teams": said, "pagination": about}, nil
-}
-
-func (v *Vercel) getTeam(r *vercelAsked) (int, any, *vercelRefusal) {
-	t := v.team(r.PathValue("team"))
-	switch {
-	case t == nil:
-		return 0, nil, refuse(http.StatusNotFound, "not_found", "Team not found.")
-	case !slices.Contains(t.members, r.token.User) || r.token.Team != "" && r.token.Team != t.id:
-		return 0, nil, refuse(http.StatusForbidden, "forbidden", "Not authorized")
-	}
-	return http.StatusOK, v.teamJSON(t, r.token.User), nil
-}
-
-func (v *Vercel) teamJSON(t *vercelTeam, user string) map[string]any {
-	return map[string]any{
-		"id": t.id, "slug": t.slug, "name": t.name, "avatar": nil, "limited": true, "createdAt": t.created, "created": fmt.Sprint(t.created),
-		"limitedBy":  []string{"scope"},
-		"membership": map[string]any{"confirmed": true, "role": "OWNER", "teamId": t.id, "uid": user, "created": t.created, "createdAt": t.created},
 	}
 }
 

@@ -2,7 +2,6 @@ package hostingtest_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -162,59 +161,6 @@ func (w *vercelWorld) hold(t testing.TB, key string, want ...string) {
 
 var vercelBoth = []string{"production", "preview"}
 
-func TestVercelWritesASharedRecordInOnePlaceOnly(t *testing.T) {
-	w := newVercel(t)
-	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Type: "sensitive", Targets: vercelBoth})
-	codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"})
-	if err != nil || codes["A"] != "" {
-		t.Fatal(codes, err)
-	}
-	w.hold(t, "A", "sensitive new production", "sensitive old preview")
-}
-
-func TestVercelTakesASharedRecordOutOfACustomEnvironment(t *testing.T) {
-	w := newVercel(t)
-	p, c, at := w.scene(t, "canary")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth, Custom: []string{at.Environment.ID}})
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "B", Value: "old", Targets: vercelBoth, Custom: []string{at.Environment.ID}})
-	if codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
-		t.Fatal(codes, err)
-	}
-	w.hold(t, "A", "encrypted new "+at.Environment.ID, "encrypted old production+preview")
-	if codes, err := vercelRemove(t, p, c, at, "B"); err != nil || codes["B"] != "" {
-		t.Fatal(codes, err)
-	}
-	w.hold(t, "B", "encrypted old production+preview")
-}
-
-// TestVercelMendsASharedRecord breaks the second half of writing over a shared
-// record, in ways that say clearly that nothing was done and in ways that do not.
-func TestVercelMendsASharedRecord(t *testing.T) {
-	for name, fault := range map[string]standin.Fault{
-		"refused": standin.Status(402), "down": standin.Status(503), "broken": standin.Status(500),
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newVercel(t)
-			p, c, at := w.scene(t, "production")
-			w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth})
-			listed := vercelList(t, p, c, at)["A"]
-			w.Break("/v10/projects/", vercelOnPost(fault))
-			codes := map[string]hosting.Code{}
-			err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "A", Value: api.NewSecret("new"), Was: &listed}}, vercelNote(codes))
-			if err == nil && codes["A"] == "" {
-				t.Error("it says that it was written")
-			}
-			w.hold(t, "A", "encrypted old production+preview")
-			w.Heal()
-			if codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"}); err != nil || codes["A"] != "" {
-				t.Fatal(codes, err)
-			}
-			w.hold(t, "A", "encrypted new production", "encrypted old preview")
-		})
-	}
-}
-
 // vercelOnPost has a fault at requests for new records only.
 func vercelOnPost(fault standin.Fault) standin.Fault { return vercelOn("POST", fault) }
 
@@ -228,37 +174,6 @@ func vercelOn(method string, fault standin.Fault) standin.Fault {
 	}
 }
 
-// TestVercelBelievesWhatItFindsWritten loses every answer to the second half of
-// writing over a shared record, though it was carried out.
-func TestVercelBelievesWhatItFindsWritten(t *testing.T) {
-	w := newVercel(t)
-	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth})
-	w.Break("/v10/projects/", vercelOnPost(standin.CutOff))
-	codes, err := vercelWrite(t, p, c, at, map[string]string{"A": "new"})
-	if err != nil || codes["A"] != "" {
-		t.Fatal(codes, err)
-	}
-	w.hold(t, "A", "encrypted new production", "encrypted old preview")
-}
-
-func TestVercelMendsWhenTheCallerIsGone(t *testing.T) {
-	w := newVercel(t)
-	p, c, at := w.scene(t, "production")
-	w.AddRecord(w.project, hostingtest.VercelRecord{Key: "A", Value: "old", Targets: vercelBoth})
-	listed := vercelList(t, p, c, at)["A"]
-	ctx, cancel := context.WithCancel(t.Context())
-	w.Break("/v10/projects/", vercelOnPost(func(_ *standin.Fake, _ http.ResponseWriter, r *http.Request, _ http.Handler) {
-		cancel()
-		<-r.Context().Done()
-	}))
-	codes := map[string]hosting.Code{}
-	if err := p.Write(ctx, c, at, []hosting.Write{{Key: "A", Value: api.NewSecret("new"), Was: &listed}}, vercelNote(codes)); err == nil {
-		t.Errorf("the run ended without an error, and %v", codes)
-	}
-	w.hold(t, "A", "encrypted old production+preview")
-}
-
 // vercelBodyOf reads a request's body and leaves it to be read again.
 func vercelBodyOf(r *http.Request) string {
 	text, err := io.ReadAll(r.Body)
@@ -268,3 +183,5 @@ func vercelBodyOf(r *http.Request) string {
 	r.Body = io.NopCloser(bytes.NewReader(text))
 	return string(text)
 }
+
+type vercelRecord = hostingtest.VercelRecord
