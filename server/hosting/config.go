@@ -51,6 +51,8 @@ func New(c Config) (Provider, error) {
 		}
 	}
 	switch c.Name {
+	case Netlify:
+		return newNetlify(c)
 	default:
 		return nil, fmt.Errorf("there is no hosting provider %q; there are %s", c.Name, strings.Join(Names(), ", "))
 	}
