@@ -90,8 +90,11 @@ func (n *netlify) Check(ctx context.Context, c Credential) (Account, error) {
 		return a, nil
 	}
 	team, err := n.team(ctx, c)
+	if err != nil {
+		return Account{}, err
+	}
 	a.TeamID, a.TeamName = team.ID, team.Name
-	return a, err
+	return a, nil
 }
 
 type netlifyTeam struct{ ID, Name, Slug string }

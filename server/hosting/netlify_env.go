@@ -170,9 +170,12 @@ func (n *netlify) unset(ctx context.Context, at netlifyPlace, key string, x *net
 
 // gone deletes something that somebody else may have deleted already.
 func (n *netlify) gone(ctx context.Context, c call) error {
-	_, err := n.wire.do(ctx, c)
-	if errors.Is(err, ErrNotFound) {
+	a, err := n.wire.do(ctx, c)
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return nil
+	case err == nil && a.Status != http.StatusNoContent:
+		return errNetlifyHollow // a proxy's page, perhaps
 	}
 	return err
 }

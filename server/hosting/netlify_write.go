@@ -182,9 +182,11 @@ func (n *netlify) change(ctx context.Context, at netlifyPlace, v netlifyVar, val
 	if v, err = n.set(ctx, at, v.Key, at.context, value); err != nil {
 		return "", err
 	}
-	if shared := v.own(netlifyAll); shared != nil {
-		return "", n.unset(ctx, at, v.Key, shared)
+	if shared := v.own(netlifyAll); shared != nil && n.unset(ctx, at, v.Key, shared) == nil {
+		return "", nil
 	}
+	// If it could not be unset it takes effect nowhere any more, and the value is
+	// written all the same.
 	return v.Updated, nil
 }
 

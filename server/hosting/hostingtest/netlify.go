@@ -28,6 +28,9 @@ type Netlify struct {
 	// contexts: which of these Netlify does is not known.
 	Splits NetlifySplit
 
+	// Rate is how many requests a minute each token has.
+	Rate int
+
 	mux *http.ServeMux
 
 	mu      sync.Mutex
@@ -92,6 +95,7 @@ type netlifyToken struct {
 func NewNetlify(t testing.TB) *Netlify {
 	n := &Netlify{
 		App:   NetlifyApp{ClientID: "coffer-client-id", ClientSecret: "netlify-client-secret", RedirectURL: "https://coffer.example/callback"},
+		Rate:  500,
 		mux:   http.NewServeMux(),
 		teams: map[string]*netlifyTeam{}, users: map[string]*netlifyUser{}, sites: map[string]*netlifySite{},
 		tokens: map[string]*netlifyToken{}, codes: map[string]string{}, renewal: map[string]string{},

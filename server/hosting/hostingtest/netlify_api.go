@@ -15,8 +15,6 @@ import (
 	"coffer/server/standin"
 )
 
-const netlifyRate = 500 // requests a minute for each token
-
 // netlifyAsk is one question, asked with a token that is good. The fake is locked
 // meanwhile.
 type netlifyAsk struct {
@@ -94,10 +92,10 @@ func (a *netlifyAsk) within() bool {
 	}
 	a.token.calls++
 	h := a.rw.Header()
-	h.Set("X-Ratelimit-Limit", strconv.Itoa(netlifyRate))
-	h.Set("X-Ratelimit-Remaining", strconv.Itoa(max(netlifyRate-a.token.calls, 0)))
+	h.Set("X-Ratelimit-Limit", strconv.Itoa(a.Rate))
+	h.Set("X-Ratelimit-Remaining", strconv.Itoa(max(a.Rate-a.token.calls, 0)))
 	h.Set("X-Ratelimit-Reset", strconv.FormatInt(a.token.minute.Add(time.Minute).Unix()+1, 10))
-	if a.token.calls > netlifyRate {
+	if a.token.calls > a.Rate {
 		a.fail(http.StatusTooManyRequests, "API rate limit exceeded")
 		return false
 	}
