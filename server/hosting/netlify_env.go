@@ -110,10 +110,7 @@ func (n *netlify) List(ctx context.Context, c Credential, t Target) ([]Variable,
 	if err != nil {
 		return nil, err
 	}
-	above, err := netlifyList[netlifyVar](ctx, n, at.team(), 0)
-	if f := (*Failure)(nil); errors.As(err, &f) {
-		above, err = nil, nil // who only works on some of its sites does not get to see these
-	}
+	above, err := n.above(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +132,17 @@ func (n *netlify) List(ctx context.Context, c Credential, t Target) ([]Variable,
 // vars are all variables of the site, whatever contexts they have values in.
 func (n *netlify) vars(ctx context.Context, at netlifyPlace) ([]netlifyVar, error) {
 	return netlifyList[netlifyVar](ctx, n, at.call("", "", nil), 0)
+}
+
+// above are the variables that the team's sites share. Who only works on some of
+// the sites does not get to see them, nor who is on a plan without such.
+func (n *netlify) above(ctx context.Context, at netlifyPlace) ([]netlifyVar, error) {
+	vars, err := netlifyList[netlifyVar](ctx, n, at.team(), 0)
+	f := (*Failure)(nil)
+	if errors.Is(err, ErrNotFound) || errors.As(err, &f) && (f.Code == CodeForbidden || f.Code == CodePlan) {
+		return nil, nil
+	}
+	return vars, err
 }
 
 // again is what has become of a variable meanwhile.
