@@ -3,18 +3,35 @@
 import { all, one, say } from "./coffer.js";
 import { prepare } from "./cells.js";
 
+// How many rows come back in one frame: more than there is room for in the window, and
+// so few that the next letter need not wait until all are laid out.
+const atOnce = 50;
+
 const field = one(".search input");
+let frame; // in which more rows come back
 
 field?.addEventListener("input", () => {
 	const part = field.value.trim().toUpperCase();
+	const fits = (row) => row.dataset.key.includes(part);
 	const rows = all(".matrix tbody tr");
-	let shown = 0;
+	const found = rows.filter(fits);
 	for (const row of rows) {
-		row.hidden = !row.dataset.key.includes(part);
-		shown += row.hidden ? 0 : 1;
+		row.hidden ||= !fits(row);
 	}
-	say(`${shown} of ${rows.length} keys`);
+	cancelAnimationFrame(frame);
+	show(found.filter((row) => row.hidden));
+	say(`${found.length} of ${rows.length} keys`);
 });
+
+// show lets rows come back, from the top.
+function show(rows) {
+	for (const row of rows.slice(0, atOnce)) {
+		row.hidden = false;
+	}
+	if (rows.length > atOnce) {
+		frame = requestAnimationFrame(() => show(rows.slice(atOnce)));
+	}
+}
 
 const table = one(".matrix table");
 if (table) {
