@@ -33,6 +33,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -131,16 +132,17 @@ type Asset struct {
 // Pages renders pages whose links begin with a base path.
 type Pages struct {
 	base      string
-	templates map[string]*template.Template
+	templates map[string]func() *template.Template
 	assets    map[string]Asset  // by the last part of their address
 	addresses map[string]string // of assets, by their own name
 }
 
-// New reads all templates and assets. A mistake in one is a panic: they are
-// built in, so nobody but us could mend it.
+// New reads all assets. Templates are read when they are first used: reading all of
+// them takes longer than everything else at the start of the program. A mistake in
+// one is a panic: they are built in, so nobody but us could mend it.
 func New(base string) *Pages {
 	p := &Pages{
-		base: strings.TrimRight(base, "/"), templates: make(map[string]*template.Template),
+		base: strings.TrimRight(base, "/"), templates: make(map[string]func() *template.Template),
 		assets: make(map[string]Asset), addresses: make(map[string]string),
 	}
 	p.readAssets()
@@ -155,8 +157,9 @@ func New(base string) *Pages {
 	}
 	for _, name := range all {
 		if !slices.Contains(around, name) {
-			own := template.Must(layout.Clone())
-			p.templates[path.Base(name)] = template.Must(own.ParseFS(files, name))
+			p.templates[path.Base(name)] = sync.OnceValue(func() *template.Template {
+				return template.Must(template.Must(layout.Clone()).ParseFS(files, name))
+			})
 		}
 	}
 	return p
@@ -235,7 +238,7 @@ func (p *Pages) Asset(hashed string) (Asset, bool) {
 // Render writes a page. What it wrote before an error is of no use, so to should
 // be a buffer.
 func (p *Pages) Render(to io.Writer, page Page) error {
-	if err := p.templates[page.file()].Execute(to, page); err != nil {
+	if err := p.templates[page.file()]().Execute(to, page); err != nil {
 		return fmt.Errorf("render %s: %w", page.file(), err)
 	}
 	return nil

@@ -124,6 +124,20 @@ var entryEvils = map[string]Page{
 	}},
 }
 
+// TestEveryTemplateIsShown by a sample, since a template is read only when a page
+// needs it, and a mistake in it comes to light no sooner.
+func TestEveryTemplateIsShown(t *testing.T) {
+	shown := make(map[string]bool)
+	for _, page := range samples {
+		shown[page.file()] = true
+	}
+	for name := range New("").templates {
+		if !shown[name] {
+			t.Errorf("no sample shows %s", name)
+		}
+	}
+}
+
 func TestWhatPagesShowIsEscaped(t *testing.T) {
 	for name, page := range evils {
 		text := ownScript.ReplaceAllString(rendered(t, "", page), "")
