@@ -3,9 +3,9 @@
 import { all, one, say } from "./coffer.js";
 import { prepare } from "./cells.js";
 
-// How many rows come back in one frame: more than there is room for in the window, and
-// so few that the next letter need not wait until all are laid out.
-const atOnce = 50;
+// How many rows come back at once, which is more than most windows have room for, and
+// then with each frame. The next letter need not wait until all are laid out.
+const [first, more] = [30, 60];
 
 const field = one(".search input");
 let frame; // in which more rows come back
@@ -19,17 +19,17 @@ field?.addEventListener("input", () => {
 		row.hidden ||= !fits(row);
 	}
 	cancelAnimationFrame(frame);
-	show(found.filter((row) => row.hidden));
+	show(found.filter((row) => row.hidden), first);
 	say(`${found.length} of ${rows.length} keys`);
 });
 
-// show lets rows come back, from the top.
-function show(rows) {
-	for (const row of rows.slice(0, atOnce)) {
+// show lets rows come back from the top, a number of them now.
+function show(rows, now) {
+	for (const row of rows.slice(0, now)) {
 		row.hidden = false;
 	}
-	if (rows.length > atOnce) {
-		frame = requestAnimationFrame(() => show(rows.slice(atOnce)));
+	if (rows.length > now) {
+		frame = requestAnimationFrame(() => show(rows.slice(now), more));
 	}
 }
 
