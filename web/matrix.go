@@ -88,8 +88,11 @@ type shownRow struct {
 }
 
 type shownCell struct {
-	Set    bool
-	To     string // address that the cell leads to, without its first slash, or ""
+	Set bool
+
+	// To is the address that the cell leads to, or "". Its first slash is left to the
+	// template, which then need not look at each whether it leads elsewhere.
+	To     string
 	Label  string // of that link, for who does not see the table around it
 	Same   string // the letter, where values of the row differ
 	Change change // the last one, if it is recent

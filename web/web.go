@@ -137,9 +137,9 @@ type Pages struct {
 	addresses map[string]string // of assets, by their own name
 }
 
-// New reads all assets. Templates are read when they are first used: reading all of
-// them takes longer than everything else at the start of the program. A mistake in
-// one is a panic: they are built in, so nobody but us could mend it.
+// New reads all assets. Templates are read when a page first needs them, because
+// reading all of them is much of the time that the program takes to start. A mistake
+// in one is a panic: they are built in, so nobody but us could mend it.
 func New(base string) *Pages {
 	p := &Pages{
 		base: strings.TrimRight(base, "/"), templates: make(map[string]func() *template.Template),
