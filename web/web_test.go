@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -136,6 +137,25 @@ func TestEveryTemplateIsShown(t *testing.T) {
 			t.Errorf("no sample shows %s", name)
 		}
 	}
+}
+
+// TestTemplatesAreReadAtOnce by requests that are the first ones for their pages.
+func TestTemplatesAreReadAtOnce(t *testing.T) {
+	want := make(map[string]string)
+	for name, page := range samples {
+		want[name] = rendered(t, "", page)
+	}
+	pages := New("")
+	var asking sync.WaitGroup
+	for name, page := range samples {
+		asking.Go(func() {
+			var out bytes.Buffer
+			if err := pages.Render(&out, page); err != nil || out.String() != want[name] {
+				t.Errorf("%s is another page: %v", name, err)
+			}
+		})
+	}
+	asking.Wait()
 }
 
 func TestWhatPagesShowIsEscaped(t *testing.T) {
