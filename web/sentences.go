@@ -21,6 +21,7 @@ var sentences = map[string]string{
 	"device_login_denied":                  "refused to sign a program in",
 	"environment_created":                  "made the environment {environment}, of type {type}",
 	"environment_deleted":                  "deleted the environment {environment} with {secretCount:secret}",
+	"environment_moved":                    "moved the environment {environment} in the order",
 	"environment_renamed":                  "renamed the environment {oldName} to {newName}",
 	"environment_type_changed":             "changed the type of {environment} from {oldType} to {newType}",
 	"job_run":                              "had the job {job} run",

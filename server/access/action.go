@@ -45,6 +45,7 @@ const (
 	EnvironmentRename
 	EnvironmentDelete
 	EnvironmentRetype
+	EnvironmentMove
 
 	UserMe
 	UserUsage

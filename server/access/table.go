@@ -57,6 +57,7 @@ var rows = [actionEnd]Row{
 	EnvironmentRename: {Name: "environment_rename", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
 	EnvironmentDelete: {Name: "environment_delete", Scopes: scopeD, Kinds: Any, Role: Admin, Test: Unguarded},
 	EnvironmentRetype: {Name: "environment_retype", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
+	EnvironmentMove:   {Name: "environment_move", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
 
 	UserMe:        {Name: "user_me", Scopes: scopeR, Kinds: Any},
 	UserUsage:     {Name: "user_usage", Scopes: scopeR, Kinds: Any},

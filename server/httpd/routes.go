@@ -69,6 +69,7 @@ func routes() []route {
 		{patch, envs + "/:name", access.EnvironmentRename, inGeneral, answer((*door).RenameEnvironment)},
 		{remove, envs + "/:name", access.EnvironmentDelete, inGeneral, answer((*door).DeleteEnvironment)},
 		{patch, envs + "/:name/type", access.EnvironmentRetype, inGeneral, answer((*door).RetypeEnvironment)},
+		{patch, envs + "/:name/order", access.EnvironmentMove, inGeneral, answer((*door).MoveEnvironment)},
 
 		{get, "/v1/users/me", access.UserMe, inGeneral, answer((*door).Me)},
 		{get, "/v1/users/me/usage", access.UserUsage, inGeneral, answer((*door).Usage)},

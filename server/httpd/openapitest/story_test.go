@@ -132,6 +132,7 @@ func (w *world) environments() {
 	w.ask("POST {V}/environments", `{"name":"more","type":"protected"}`, 201)
 	w.ask("PATCH {V}/environments/extra", `{"newName":"qa"}`, 200)
 	w.ask("PATCH {V}/environments/qa/type", `{"type":"development"}`, 200)
+	w.ask("PATCH {V}/environments/qa/order", `{"displayOrder":0}`, 200)
 	w.ask("DELETE {V}/environments/qa", "", 200)
 }
 
