@@ -55,6 +55,31 @@ func TestAProgramUsesAKey(t *testing.T) {
 	}
 }
 
+// TestEnvironmentsAreMovedByKeyboard, which stays on the button that was pressed.
+func TestEnvironmentsAreMovedByKeyboard(t *testing.T) {
+	in := serve(t)
+	in.user("ann")
+	b := newBrowser(t, in.url)
+	b.open("/")
+	b.signIn("ann", password)
+	b.fill("Repository", "ann/api")
+	b.press("Create vault")
+	b.press("Environments")
+	b.press("Move production up")
+	b.wants("Environments", "The environment has its new place.")
+	if got := b.focused(); got != "Move production up" {
+		t.Errorf("the cursor is on %q", got)
+	}
+	b.enter()
+	if got := b.focused(); got != "Move production down" {
+		t.Errorf("the cursor is on %q, and production is the first", got)
+	}
+	b.looksGood("environments-moved")
+	if rows := get(b, chromedp.Evaluate[string]("Array.from(document.querySelectorAll('tbody th'), h => h.innerText).join(' ')")); rows != "production development staging" {
+		t.Errorf("the order is %s", rows)
+	}
+}
+
 // TestManagingPagesLookGood with names as long as they may be.
 func TestManagingPagesLookGood(t *testing.T) {
 	in := serve(t)

@@ -216,6 +216,7 @@ const (
 	environmentRenamed notice = "environment-renamed"
 	environmentRetyped notice = "environment-retyped"
 	environmentDeleted notice = "environment-deleted"
+	environmentMoved   notice = "environment-moved"
 
 	overrideCreated notice = "override-created"
 	overrideChanged notice = "override-changed"
@@ -255,6 +256,7 @@ var notices = map[notice]string{
 	environmentRenamed: "The environment has its new name.",
 	environmentRetyped: "The environment has its new type.",
 	environmentDeleted: "The environment is gone, with everything in it.",
+	environmentMoved:   "The environment has its new place.",
 
 	overrideCreated: "The override holds from now on.",
 	overrideChanged: "The override is changed.",
