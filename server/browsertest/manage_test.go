@@ -30,6 +30,9 @@ func TestAProgramUsesAKey(t *testing.T) {
 	b.fill("Repository", "ann/api")
 	b.press("Create vault")
 	key := b.makesKey("pipeline", "write:secrets")
+	b.comes(chromedp.Reload())
+	b.wants("API keys", `The key "pipeline" was made already`)
+	b.looksGood("keys-again")
 	c := newTerminal(t)
 	c.env = []string{"COFFER_URL=" + in.url, "COFFER_TOKEN=" + key, "COFFER_REPO=ann/api"}
 	c.file(".env", "DB_URL=postgres://x\nOLD=1\n")
