@@ -30,7 +30,7 @@ func orgs(x *exchange) (web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := web.Orgs{Frame: x.frame(), Forge: forgeNames[x.gate.ForgeKind()]}
+	p := web.Orgs{Frame: x.frame(), Forge: x.forgeName()}
 	for _, o := range all {
 		p.Rows = append(p.Rows, orgRow(o))
 	}
@@ -57,7 +57,7 @@ func (x *exchange) org() (web.Org, error) {
 	if err != nil {
 		return web.Org{}, err
 	}
-	p := web.Org{Forge: forgeNames[x.gate.ForgeKind()], Row: orgRow(o.Org), IsOwner: o.Role == "owner", Rights: orgDefaults(o.DefaultPermissions)}
+	p := web.Org{Forge: x.forgeName(), Row: orgRow(o.Org), IsOwner: o.Role == "owner", Rights: orgDefaults(o.DefaultPermissions)}
 	if o.Trial.HasStarted {
 		p.Trial = o.Trial.Status
 	}

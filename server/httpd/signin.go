@@ -32,7 +32,7 @@ func signInPage(x *exchange) error {
 
 // signInForm is the page that leads back to another one of ours.
 func (x *exchange) signInForm(back string) web.SignIn {
-	p := web.SignIn{Forge: forgeNames[x.gate.ForgeKind()], Return: ownPage(back)}
+	p := web.SignIn{Forge: x.forgeName(), Return: ownPage(back)}
 	if p.Return == "/" {
 		p.Return = ""
 	}
