@@ -40,16 +40,7 @@ func operatorPages() []route {
 // operatorTabs lead through the pages. Those of the built-in code host are of no
 // use with another one.
 func (x *exchange) operatorTabs() []web.Place {
-	all := []web.Place{{Name: "Server", Path: operatorPath}}
-	if x.gate.ForgeKind() == localForge {
-		all = append(all, web.Place{Name: "Users", Path: localUsersPath}, web.Place{Name: "Organizations", Path: localOrgsPath}, web.Place{Name: "Repositories", Path: localReposPath})
-	}
-	for i := range all {
-		if isBelow(x.route.path, all[i].Path) && (i > 0 || x.route.path == operatorPath || x.route.path == operatorPath+"/seal") {
-			all[i].Current = "page"
-		}
-	}
-	return all
+	return x.tabs(operatorPlaces, operatorPath, operatorPath)
 }
 
 func operatorPage(x *exchange) (web.Page, error) { return x.serverPage("") }

@@ -70,7 +70,7 @@ func (x *exchange) org() (web.Org, error) {
 	for _, m := range people {
 		p.People = append(p.People, web.OrgPerson{Name: m.Username, Role: m.Role, Here: m.OnKeyway, Joined: timeOrZero(m.JoinedAt)})
 	}
-	p.Frame = x.frame()
+	p.Frame, p.Tabs = x.frame(), x.tabs(orgPlaces, orgPath, p.Row.At)
 	return p, nil
 }
 
