@@ -72,7 +72,7 @@ func writeSamples(tx Tx) error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
 		},
 		func() error {
-			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
+			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})
 		},
 		func() error { return tx.TakeDelivery(Delivery{ID: []byte("d"), At: 5}) },
 		func() error {

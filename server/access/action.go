@@ -107,6 +107,7 @@ const (
 
 	LocalUserAdd
 	LocalUserList
+	LocalUserDisable
 	LocalOrgAdd
 	LocalOrgList
 	LocalMemberSet

@@ -118,8 +118,11 @@ var rows = [actionEnd]Row{
 	BillingCheckout:     {Name: "billing_checkout", Kinds: People},
 	BillingManage:       {Name: "billing_manage", Kinds: People},
 
-	LocalUserAdd:   {Name: "local_user_add", Kinds: Operators},
-	LocalUserList:  {Name: "local_user_list", Kinds: Operators},
+	LocalUserAdd:  {Name: "local_user_add", Kinds: Operators},
+	LocalUserList: {Name: "local_user_list", Kinds: Operators},
+
+	LocalUserDisable: {Name: "local_user_disable", Kinds: Operators},
+
 	LocalOrgAdd:    {Name: "local_org_add", Kinds: Operators},
 	LocalOrgList:   {Name: "local_org_list", Kinds: Operators},
 	LocalMemberSet: {Name: "local_member_set", Kinds: Operators},

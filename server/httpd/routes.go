@@ -107,6 +107,7 @@ func routes() []route {
 
 		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
 		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
+		{put, "/v1/operator/users/disabled", access.LocalUserDisable, inGeneral, answer((*door).DisableLocalUser)},
 		{post, "/v1/operator/orgs", access.LocalOrgAdd, inGeneral, answer((*door).AddLocalOrg)},
 		{put, "/v1/operator/orgs/members", access.LocalMemberSet, inGeneral, nothing((*door).SetLocalMember)},
 		{post, "/v1/operator/repos", access.LocalRepoAdd, inGeneral, answer((*door).AddLocalRepo)},
