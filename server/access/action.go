@@ -45,6 +45,7 @@ const (
 	EnvironmentRename
 	EnvironmentDelete
 	EnvironmentRetype
+	EnvironmentMove
 
 	UserMe
 	UserUsage
@@ -106,6 +107,7 @@ const (
 
 	LocalUserAdd
 	LocalUserList
+	LocalUserDisable
 	LocalOrgAdd
 	LocalOrgList
 	LocalMemberSet
