@@ -134,6 +134,9 @@ func (w *Warden) acting(ctx context.Context, user store.ID) (who Caller, err err
 		who.user, err = r.User(user)
 		return err
 	})
+	if err == nil && who.user.Disabled != 0 {
+		err = api.Errorf(api.Forbidden, "Whoever saved this may not use this server any more. Save the link again as somebody who may.")
+	}
 	return who, err
 }
 
