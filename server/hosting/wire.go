@@ -42,8 +42,12 @@ type wire struct {
 	sign func(h http.Header, c Credential)
 
 	// judge explains an answer that is no success by the provider's own codes: a
-	// *Failure, ErrCredential, or nil for the shared rules.
+	// *Failure, ErrCredential, errLimited, or nil for the shared rules.
 	judge func(a *answer) error
+
+	// limitPause is how long to wait when the provider was asked too often and
+	// names no time; 0 is a short while.
+	limitPause time.Duration
 
 	mu    sync.Mutex
 	quiet map[string]time.Time // per token: until when the provider wants to hear nothing
@@ -67,6 +71,9 @@ type call struct {
 // errAmbiguous means that a call may or may not have been carried out: read
 // before doing it again.
 var errAmbiguous = errors.New("it is not known whether it was carried out")
+
+// errLimited means that the provider was asked too often, and did nothing.
+var errLimited = errors.New("it was asked too often")
 
 // answer is what the provider said.
 type answer struct {
@@ -98,9 +105,14 @@ func (a *answer) isJSON() bool {
 // decode reads the body into out.
 func (a *answer) decode(out any) error {
 	if !a.isJSON() || json.Unmarshal(a.Body, out) != nil {
-		return &Unavailable{RequestID: a.requestID(), Err: errors.New("its answer cannot be understood; is the address right, and is a proxy in between?")}
+		return a.senseless()
 	}
 	return nil
+}
+
+// senseless is the error of an answer that is not in the provider's words.
+func (a *answer) senseless() error {
+	return &Unavailable{RequestID: a.requestID(), Err: errors.New("its answer cannot be understood; is the address right, and is a proxy in between?")}
 }
 
 func newWire(c Config, public string) (*wire, error) {
@@ -208,7 +220,7 @@ func (w *wire) hush(ctx context.Context, c Credential) error {
 	w.mu.Unlock()
 	if d := until.Sub(w.now()); ok && d > 0 {
 		if err := w.wait(ctx, d); err != nil {
-			return &Unavailable{RetryAfter: d, Limited: true, Err: errors.New("it was asked too often")}
+			return &Unavailable{RetryAfter: d, Limited: true, Err: errLimited}
 		}
 		if w.sleep != nil { // no time has passed
 			w.mu.Lock()
@@ -282,10 +294,12 @@ func (w *wire) read(a *answer) error {
 		return nil
 	}
 	if a.Status == http.StatusTooManyRequests || a.Status == http.StatusForbidden && !a.isJSON() {
-		return &fault{wait: w.asked(a), limited: true, id: a.requestID(), why: "it was asked too often"}
+		return w.limited(a)
 	}
 	if w.judge != nil && a.isJSON() {
-		if err := w.judge(a); err != nil {
+		if err := w.judge(a); errors.Is(err, errLimited) {
+			return w.limited(a)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -316,6 +330,10 @@ func (w *wire) read(a *answer) error {
 	return &Unavailable{RequestID: a.requestID(), Err: fmt.Errorf("it answered with status %d", a.Status)}
 }
 
+func (w *wire) limited(a *answer) error {
+	return &fault{wait: cmp.Or(w.asked(a), w.limitPause), limited: true, id: a.requestID(), why: errLimited.Error()}
+}
+
 // asked is how long the provider wants to be left alone: the longest of what it
 // says in its different ways, within bounds, because some of it is nonsense at
 // times. 0 is when it does not say.
@@ -329,7 +347,10 @@ func (w *wire) asked(a *answer) time.Duration {
 	} else if at, err := http.ParseTime(text); err == nil {
 		say(at.Sub(w.now()))
 	}
-	if at, ok := seconds(a.Header.Get("X-Ratelimit-Reset")); ok && a.Status/100 == 4 {
+	// Many say with every answer when they will count anew. It is to be waited for
+	// only once nothing is left.
+	left := a.Header.Get("X-Ratelimit-Remaining")
+	if at, ok := seconds(a.Header.Get("X-Ratelimit-Reset")); ok && a.Status/100 == 4 && (left == "" || left == "0") {
 		say(w.until(at))
 	}
 	var body struct {

@@ -8,6 +8,11 @@
 package hostingtest
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,8 +85,17 @@ type Host struct {
 	// this many variables created, and changed, and deleted, in one target.
 	Fewest func(n int) (create, change, remove int)
 
+	// RefusesEmpty says that the provider takes no empty value.
+	RefusesEmpty bool
+
 	// OAuth is nil for a provider that nobody can authorize at.
 	OAuth *OAuth
+
+	mu      sync.Mutex
+	values  []string // that no address, header or error may hold
+	tokens  []string // the same, but for the header that is there for them
+	wrong   problems // what no answer may be like, whatever a rule looks for
+	counter int
 }
 
 // OAuth is how users authorize at a provider.
@@ -90,6 +104,7 @@ type OAuth struct {
 	// that the browser is sent to, and answers the query that comes back.
 	Authorize func(address string) map[string][]string
 
+	Secret    string // of our application; in no address
 	PKCE      bool
 	Refreshes bool // grants end, and are renewed
 	Rotates   bool // a refresh token works once, and using it again ends the grant
@@ -103,5 +118,87 @@ type OAuth struct {
 type Rule struct {
 	Name  string
 	Needs func(*Host) bool // nil: nothing
-	Check func(testing.TB, *Host)
+	Check func(context.Context, *Host) error
+}
+
+// Rules are all of them.
+func Rules() []Rule {
+	return slices.Concat(findRules, listRules, writeRules, deleteRules, outcomeRules, limitRules, faultRules, lostRules, credentialRules, callRules, oauthRules)
+}
+
+// Run checks every rule, each against a host of its own, and most of them at the
+// same time: after the test that calls it has returned.
+func Run(t *testing.T, host func(*testing.T) *Host) {
+	for _, rule := range Rules() {
+		t.Run(rule.Name, func(t *testing.T) {
+			if !slices.Contains(alone, rule.Name) {
+				t.Parallel()
+			}
+			h := host(t)
+			if rule.Needs != nil && !rule.Needs(h) {
+				t.Skip("this provider has no such thing")
+			}
+			if err := rule.verify(t.Context(), h); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Broken checks every rule and returns the names of those that do not hold: for
+// tests that break a provider or a client on purpose. No rules named means all.
+func Broken(t *testing.T, host func(*testing.T) *Host, only ...string) []string {
+	t.Helper()
+	var broken []string
+	for _, rule := range Rules() {
+		if len(only) > 0 && !slices.Contains(only, rule.Name) {
+			continue
+		}
+		h := host(t)
+		if rule.Needs != nil && !rule.Needs(h) {
+			continue
+		}
+		if err := rule.verify(t.Context(), h); err != nil {
+			broken = append(broken, rule.Name)
+		}
+	}
+	return broken
+}
+
+// verify checks a rule, and what must hold whatever is asked.
+func (r Rule) verify(ctx context.Context, h *Host) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	err := r.Check(ctx, h)
+	return errors.Join(err, h.leaks(), h.complaints())
+}
+
+// Wrap changes every client that the host makes, to break a rule on purpose.
+func (h *Host) Wrap(around func(hosting.Provider) hosting.Provider) *Host {
+	inner := h.Provider
+	h.Provider = func() hosting.Provider { return around(inner()) }
+	return h
+}
+
+// problems collects what does not hold.
+type problems []error
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+
+func (p problems) err() error { return errors.Join(p...) }
+
+func because(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+var errNone = errors.New("none")
+
+func orNone(err error) error {
+	if err == nil {
+		return errNone
+	}
+	return err
 }
