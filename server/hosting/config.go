@@ -19,6 +19,7 @@ const (
 // makers are all adapters, in the order in which users see them.
 var makers = []maker{
 	{Vercel, "Vercel", newVercel},
+	{Netlify, "Netlify", newNetlify},
 	{GitHubActions, "GitHub Actions", newGitHubActions},
 }
 
