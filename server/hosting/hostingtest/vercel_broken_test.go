@@ -31,6 +31,9 @@ var vercelMutants = map[string]vercelMutant{
 	"creates for every target": {host: "pasted token", via: vercelRequests(http.MethodPost, "target", []string{"production", "preview", "development"}), rules: []string{
 		"what is written takes effect here and nowhere else", "writing a shared record leaves the others theirs",
 	}},
+	"leaves half a change": {host: "pasted token", via: vercelMendless, rules: []string{
+		"a call that fails is told of truthfully, and a second run mends it",
+	}},
 	"changes types": {host: "pasted token", via: vercelRequests(http.MethodPatch, "type", "plain"), rules: []string{
 		"writing a hidden value keeps it hidden",
 	}},
@@ -178,6 +181,15 @@ func vercelOnePage(said map[string]any) {
 }
 
 func vercelNoCustom(said map[string]any) { said["environments"] = []any{} }
+
+// vercelMendless says that a record got its targets back, which it did not.
+func vercelMendless(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	var body struct{ Target []string }
+	if json.Unmarshal([]byte(vercelBodyOf(r)), &body) == nil && r.Method == http.MethodPatch && len(body.Target) > 1 {
+		return next.RoundTrip(vercelResend(r, map[string]any{}))
+	}
+	return next.RoundTrip(r)
+}
 
 func vercelNoTeam(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
