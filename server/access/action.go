@@ -68,6 +68,7 @@ const (
 	SyncLinkSave
 	SyncLinkDelete
 	SyncJob
+	SyncCancel
 
 	OrgList
 	OrgGet

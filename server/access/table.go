@@ -81,6 +81,7 @@ var rows = [actionEnd]Row{
 	SyncLinkSave:   {Name: "sync_link_save", Scopes: scopeW, Kinds: Any, Role: Read, Rights: envR},
 	SyncLinkDelete: {Name: "sync_link_delete", Scopes: scopeW, Kinds: Any, Role: Read},
 	SyncJob:        {Name: "sync_job", Scopes: scopeR, Kinds: Any},
+	SyncCancel:     {Name: "sync_cancel", Scopes: scopeW, Kinds: Any},
 
 	OrgList:        {Name: "org_list", Scopes: scopeR, Kinds: Any},
 	OrgGet:         {Name: "org_get", Scopes: scopeR, Kinds: Any, Standing: Member},

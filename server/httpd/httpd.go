@@ -41,6 +41,7 @@ type Config struct {
 	Jobs           Jobs           // what runs by itself
 	Metrics        Metrics
 	Subgroups      bool         // owners of repositories may be GitLab's groups in groups
+	Origins        []string     // where a browser may be sent back to from elsewhere
 	Version        string       // shown by health and status
 	Log            *slog.Logger // default: none
 	Now            func() time.Time

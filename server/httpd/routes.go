@@ -3,6 +3,7 @@ package httpd
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"coffer/server/access"
 	"coffer/server/api"
@@ -118,7 +119,7 @@ func routes() []route {
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}
-	return append(gated, open...)
+	return slices.Concat(gated, integrationRoutes(), open)
 }
 
 // open are the routes that need no credential. Those that try a key have a
@@ -135,6 +136,8 @@ var open = []route{
 	{method: post, path: "/v1/webhooks/github", bucket: exempt, run: webhook("github")},
 	{method: post, path: "/v1/webhooks/gitea", bucket: exempt, run: webhook("gitea")},
 	{method: post, path: "/v1/webhooks/gitlab", bucket: exempt, run: webhook("gitlab")},
+	{method: get, path: integrationsPath, bucket: inGeneral, run: listProviders},
+	{method: get, path: integrationsPath + "/:provider/callback", bucket: inGeneral, run: always(returnFromProvider)},
 	{method: post, path: "/v1/auth/device/start", bucket: inGeneral, run: startDevice},
 	{method: post, path: "/v1/auth/device/poll", bucket: inPoll, run: pollDevice},
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},

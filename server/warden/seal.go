@@ -207,6 +207,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 		return err
 	}
 	w.keys.Store(keys)
+	nudge(w.syncs.wake)
 	w.log.Info("unsealed", "key", instance.Fingerprint)
 	w.pump.wake()
 	return nil

@@ -1,0 +1,305 @@
+package hostingtest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"coffer/server/api"
+	"coffer/server/hosting"
+	"coffer/server/hosting/hostingtest"
+	"coffer/server/standin"
+)
+
+func TestGitHubActions(t *testing.T) {
+	for _, environment := range []string{"production", "repository"} {
+		t.Run(environment, func(t *testing.T) {
+			hostingtest.Run(t, func(t *testing.T) *hostingtest.Host {
+				h, _ := githubActions(t, nil)
+				if h.Here = environment; environment == "repository" {
+					h.There = "production"
+				}
+				return h
+			})
+		})
+	}
+}
+
+// githubActions is a repository with an environment whose name wants escaping.
+// The clients go through via unless it is nil.
+func githubActions(t *testing.T, via func(http.RoundTripper) http.RoundTripper) (*hostingtest.Host, *hostingtest.GitHubActions) {
+	g := hostingtest.NewGitHubActions(t)
+	repo := g.AddRepo("acme/engine", "production", "review/a b?#", "staging")
+	other := g.AddRepo("stranger/things", "production")
+	known := []int64{repo}
+	var waited waits
+	place := func(environment string) string {
+		if environment == "repository" {
+			return ""
+		}
+		return environment
+	}
+	return &hostingtest.Host{
+		Fake: g.Fake,
+		Provider: func() hosting.Provider {
+			c := hosting.Config{Name: hosting.GitHubActions, APIURL: g.URL + "/api/v3", Sleep: waited.sleep}
+			if via != nil {
+				c.Transport = via(http.DefaultTransport.(*http.Transport).Clone())
+			}
+			p, err := hosting.New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+		Waited: waited.sum,
+		Credential: func() hosting.Credential {
+			return hosting.Credential{Token: api.NewSecret(g.Token("ada", len(known)%2 == 0, known...).Text)}
+		},
+		Revoke: func(c hosting.Credential) { g.Kill(c.Token.Reveal()) },
+		Stranger: func() hosting.Credential {
+			return hosting.Credential{Token: api.NewSecret(g.Token("eve", true, other).Text)}
+		},
+		Project: strconv.FormatInt(repo, 10), Here: "production", There: "review/a b?#",
+		AddProjects: func(n int) {
+			for i := range n {
+				id := g.AddRepo(fmt.Sprintf("acme/more-%d", i), "staging")
+				known = append(known, id)
+				g.GrantAll(repo, id)
+			}
+		},
+		Put:         func(environment, key, value string) { g.Set(repo, place(environment), key, value) },
+		Remove:      func(environment, key string) { g.Unset(repo, place(environment), key) },
+		Held:        func(environment string) map[string]string { return g.Held(repo, place(environment)) },
+		Refused:     "lower",
+		RefusedCode: hosting.CodeInvalidKey,
+		Writing: func(c standin.Call) bool {
+			return (c.Method == http.MethodPut || c.Method == http.MethodDelete) && strings.Contains(c.Path, "/secrets/")
+		},
+		Limits: hostingtest.GitHubLimits(),
+		Fewest: func(n int) (create, change, remove int) { return n, n, n },
+	}, g
+}
+
+// on makes a client of a provider, and finds one of its places.
+func on(t *testing.T, h *hostingtest.Host, environment string) (hosting.Provider, hosting.Credential, hosting.Target) {
+	t.Helper()
+	p, c := h.Provider(), h.Credential()
+	project, err := p.Find(t.Context(), c, h.Project, h.Service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range project.Environments {
+		if e.Name == environment {
+			return p, c, hosting.Target{Project: project, Environment: e}
+		}
+	}
+	t.Fatalf("the environments are %v, want %s", project.Environments, environment)
+	return nil, hosting.Credential{}, hosting.Target{}
+}
+
+// codes are what became of keys: "" is done.
+type codes map[string]hosting.Code
+
+func (c codes) note(out hosting.Outcome) error {
+	if c[out.Key] = ""; out.Err != nil {
+		c[out.Key] = hosting.FailureOf(out.Err).Code
+	}
+	return nil
+}
+
+func TestGitHubActionsTakesOnlyNamesThatItKeeps(t *testing.T) {
+	h, _ := githubActions(t, nil)
+	p, c, at := on(t, h, "production")
+	h.Put("production", "TOKEN", "theirs")
+	var all []hosting.Write
+	for _, key := range []string{"token", "Token", "GITHUB_TOKEN", "1ST", "A-B", "A.B", "A B", "Ä", "", "../TOKEN", "_OK"} {
+		all = append(all, hosting.Write{Key: key, Value: api.NewSecret("ours")})
+	}
+	all = append(all, hosting.Write{Key: "LONG", Value: api.NewSecret(strings.Repeat("x", 48<<10+1))},
+		hosting.Write{Key: "LONGEST", Value: api.NewSecret(strings.Repeat("x", 48<<10))})
+	got := codes{}
+	if err := p.Write(t.Context(), c, at, all, got.note); err != nil {
+		t.Fatal(err)
+	}
+	bad := hosting.CodeInvalidKey
+	want := codes{
+		"token": bad, "Token": bad, "GITHUB_TOKEN": hosting.CodeReserved, "1ST": bad, "A-B": bad, "A.B": bad, "A B": bad, "Ä": bad, "": bad,
+		"../TOKEN": bad, "_OK": "", "LONG": hosting.CodeTooLarge, "LONGEST": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if held := h.Held("production"); len(held) != 3 || held["TOKEN"] != "theirs" || held["_OK"] != "ours" {
+		t.Errorf("held are %d secrets, and TOKEN is %q", len(held), held["TOKEN"])
+	}
+	if valid := p.Describe().ValidKey; valid("token") || !valid("_OK") {
+		t.Error("names that would be stored as others are called valid")
+	}
+}
+
+func TestGitHubActionsSealsWithOneKeyForEachRun(t *testing.T) {
+	h, _ := githubActions(t, nil)
+	p, c, at := on(t, h, "production")
+	h.Fake.Forget()
+	got := codes{}
+	all := []hosting.Write{{Key: "A", Value: api.NewSecret("first value")}, {Key: "B", Value: api.NewSecret("first value")}}
+	if err := p.Write(t.Context(), c, at, all, got.note); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.Fake.Calls("GET /"); n != 1 {
+		t.Errorf("%d questions were asked, want the public key", n)
+	}
+	sealed := map[string]bool{}
+	for _, call := range h.Fake.Log() {
+		if strings.Contains(call.Body, "first value") {
+			t.Errorf("%s %s holds the value", call.Method, call.Path)
+		}
+		sealed[call.Body] = true
+	}
+	if len(sealed) != 3 { // with the empty one
+		t.Error("the same value is sealed in the same way twice")
+	}
+}
+
+func TestGitHubActionsListsWhatItsUserMayWrite(t *testing.T) {
+	h, g := githubActions(t, nil)
+	project := func(name string, change func(int64)) {
+		id := g.AddRepo(name)
+		if one, err := strconv.ParseInt(h.Project, 10, 64); err == nil {
+			g.GrantAll(one, id)
+		}
+		change(id)
+	}
+	c := h.Credential()
+	project("acme/archived", g.Archive)
+	project("acme/readable", g.ReadOnly)
+	project("acme/plain", func(int64) {})
+	all, err := h.Provider().Projects(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	if want := []string{"acme/engine", "acme/plain"}; !slices.Equal(names, want) {
+		t.Errorf("listed are %v, want %v", names, want)
+	}
+	g.Blind(c.Token.Reveal())
+	all, err = h.Provider().Projects(t.Context(), c)
+	if err != nil || len(all[0].Environments) != 1 || all[0].Environments[0].Name != "repository" {
+		t.Errorf("a token that may see no environments is shown %v, error %v", all, err)
+	}
+}
+
+func TestGitHubActionsWhenThePlaceIsGone(t *testing.T) {
+	h, g := githubActions(t, nil)
+	repo, err := strconv.ParseInt(h.Project, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(){
+		"environment removed": func() { g.RemoveEnvironment(repo, "production") },
+		"repository renamed":  func() { g.Rename(repo, "acme/motor") },
+	} {
+		p, c, at := on(t, h, "production")
+		h.Put("production", "KEY", "value")
+		change()
+		got := codes{}
+		if err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "KEY"}}, got.note); !errors.Is(err, hosting.ErrNotFound) {
+			t.Errorf("%s: writing ends with %v, want %v", name, err, hosting.ErrNotFound)
+		}
+		if err := p.Delete(t.Context(), c, at, []hosting.Variable{{Key: "KEY"}}, got.note); !errors.Is(err, hosting.ErrNotFound) {
+			t.Errorf("%s: deleting ends with %v, want %v", name, err, hosting.ErrNotFound)
+		}
+		if len(got) > 0 {
+			t.Errorf("%s: %v is told of", name, got)
+		}
+		h, g = githubActions(t, nil)
+		if repo, err = strconv.ParseInt(h.Project, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestGitHubActionsStopsWhereItMayNotWrite(t *testing.T) {
+	h, g := githubActions(t, nil)
+	p, c, at := on(t, h, "repository")
+	repo, err := strconv.ParseInt(h.Project, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Archive(repo)
+	got := codes{}
+	err = p.Write(t.Context(), c, at, []hosting.Write{{Key: "A"}, {Key: "B"}}, got.note)
+	if f := hosting.FailureOf(err); err == nil || f.Code != hosting.CodeForbidden || f.RequestID == "" || len(got) > 0 {
+		t.Errorf("writing ends with %v, told are %v", err, got)
+	}
+}
+
+func TestGitHubActionsTakesNoKeyThatIsNone(t *testing.T) {
+	for _, answer := range []string{`{}`, `{"key_id":"1","key":"aGk="}`, `{"key_id":"","key":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`, `{"key_id":"1","key":"%"}`, `[]`, `null`} {
+		h, _ := githubActions(t, nil)
+		p, c, at := on(t, h, "production")
+		h.Fake.Break("", func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			standin.Answer(rw, http.StatusOK, json.RawMessage(answer))
+		})
+		got := codes{}
+		err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "A"}}, got.note)
+		if u, ok := errors.AsType[*hosting.Unavailable](err); !ok || u.Limited || len(got) > 0 {
+			t.Errorf("%s: error %v, told are %v", answer, err, got)
+		}
+	}
+}
+
+// TestGitHubActionsWaits is for limits that name no time; and a count that
+// begins anew in an hour is nothing to wait for while something is left.
+func TestGitHubActionsWaits(t *testing.T) {
+	limits := hostingtest.GitHubLimits()
+	for name, want := range map[string]time.Duration{
+		"too often, without a time": time.Minute, "too often, 429 and no time": time.Minute, "too often, as forbidden": 3 * time.Second, "too often, as 429": 3 * time.Second,
+	} {
+		h, _ := githubActions(t, nil)
+		p, c, at := on(t, h, "production")
+		h.Fake.Break("", standin.Once(limits[name]))
+		if _, err := p.List(t.Context(), c, at); err != nil || h.Waited().Round(time.Millisecond) != want {
+			t.Errorf("%s: it waited %v, want %v; error %v", name, h.Waited(), want, err)
+		}
+	}
+}
+
+func TestGitHubActionsTellsKindsOfTokens(t *testing.T) {
+	h, g := githubActions(t, nil)
+	for classic, want := range map[bool]string{true: "classic", false: "fine-grained"} {
+		c := hosting.Credential{Token: api.NewSecret(g.Token("ada", classic).Text)}
+		got, err := h.Provider().Check(t.Context(), c)
+		if want := (hosting.Account{UserID: "7", UserName: "ada", Kind: want}); err != nil || got != want {
+			t.Errorf("the account is %+v, error %v, want %+v", got, err, want)
+		}
+	}
+}
+
+func TestGitHubActionsIsFullAtAHundred(t *testing.T) {
+	h, _ := githubActions(t, nil)
+	p, c, at := on(t, h, "production")
+	for i := range 100 {
+		h.Put("production", fmt.Sprintf("KEY_%d", i), "value")
+	}
+	got := codes{}
+	if err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "MORE"}, {Key: "KEY_7"}}, got.note); err != nil {
+		t.Fatal(err)
+	}
+	if want := (codes{"MORE": hosting.CodeRefused, "KEY_7": ""}); !maps.Equal(got, want) {
+		t.Errorf("told are %v, want %v", got, want)
+	}
+}
