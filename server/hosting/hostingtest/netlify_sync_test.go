@@ -172,8 +172,11 @@ func TestNetlifyReadsBeforeItCreatesAgain(t *testing.T) {
 	lost := func(_ *standin.Fake, _ http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		panic(http.ErrAbortHandler)
 	}
+	empty := func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		standin.Answer(rw, http.StatusCreated, []any{})
+	}
 	for name, fault := range map[string]standin.Fault{
-		"before": lost, "after": standin.CutOff, "half": standin.Truncated, "hollow": standin.Hollow, "502": standin.Status(http.StatusBadGateway), "500": standin.Status(http.StatusInternalServerError),
+		"before": lost, "with nothing": empty, "after": standin.CutOff, "half": standin.Truncated, "hollow": standin.Hollow, "502": standin.Status(http.StatusBadGateway), "500": standin.Status(http.StatusInternalServerError),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newNetlify(t)
