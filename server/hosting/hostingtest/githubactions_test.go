@@ -36,7 +36,7 @@ func TestGitHubActions(t *testing.T) {
 
 // githubActions is a repository with an environment whose name wants escaping.
 // The clients go through via unless it is nil.
-func githubActions(t *testing.T, via func(http.RoundTripper) http.RoundTripper) (*hostingtest.Host, *hostingtest.GitHubActions) {
+func githubActions(t *testing.T, via hostingtest.Via) (*hostingtest.Host, *hostingtest.GitHubActions) {
 	g := hostingtest.NewGitHubActions(t)
 	repo := g.AddRepo("acme/engine", "production", "review/a b?#", "staging")
 	other := g.AddRepo("stranger/things", "production")
