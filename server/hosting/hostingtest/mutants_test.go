@@ -186,7 +186,7 @@ func writers() map[string]hostingtest.Mutant {
 				return errors.Join(err, o.plainClient.Delete(ctx, c, t, all, done))
 			}
 		}), Breaks: []string{"what is gone counts as deleted"}},
-		"sends one at a time": {Around: func(p hosting.Provider) hosting.Provider { p.(*plainClient).size = 1; return p }, Breaks: []string{
+		"sends few at a time": {Around: func(p hosting.Provider) hosting.Provider { p.(*plainClient).size = 20; return p }, Breaks: []string{
 			"many variables take the fewest calls",
 		}},
 	}
@@ -249,7 +249,7 @@ func strugglers() map[string]hostingtest.Mutant {
 			"a question that fails once is asked again", "a change that was lost on the way is done", "a change whose answer was lost is done once, and told of as done",
 			"a provider that was asked too often is asked again when it says",
 		}},
-		"never gives up": {Around: tries(1000), Breaks: []string{"a limit that never ends is told as one", "a provider that is down is unavailable"}},
+		"is stubborn": {Around: tries(30), Breaks: []string{"a limit that never ends is told as one", "a provider that is down is unavailable"}},
 		"does not wait": {Via: hostingtest.Answers(func(_ *http.Request, res *http.Response) { res.Header.Del("Retry-After") }), Breaks: []string{
 			"a provider that was asked too often is asked again when it says",
 		}},
