@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,9 +176,9 @@ func TestWhatPasses(t *testing.T) {
 		"cut": func(*standin.Fake, http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) },
 	} {
 		l := newLine(t, says(200, asJSON, `{"a":7}`))
-		n := 0
+		var n atomic.Int64
 		l.fake.Break("", func(f *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
-			if n++; n < tries {
+			if n.Add(1) < tries {
 				fault(f, rw, r, next)
 				return
 			}
