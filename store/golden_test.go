@@ -72,7 +72,7 @@ func writeSamples(tx Tx) error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
 		},
 		func() error {
-			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
+			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})
 		},
 		func() error { return tx.TakeDelivery(Delivery{ID: []byte("d"), At: 5}) },
 		func() error {
@@ -89,7 +89,7 @@ func writeSamples(tx Tx) error {
 		},
 		func() error {
 			return tx.PutAPIKey(APIKey{ID: id(4), User: id(3), Hash: [32]byte{1}, Prefix: "coffer_live_aaaa", Name: "ci", Environment: "live",
-				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9})
+				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9, Form: "f"})
 		},
 		func() error {
 			s := Session{ID: id(6), User: id(3), Created: 5, Expires: 6, LastUsed: 7, IP: "127.0.0.1", UserAgent: "coffer/1"}

@@ -45,6 +45,7 @@ const (
 	EnvironmentRename
 	EnvironmentDelete
 	EnvironmentRetype
+	EnvironmentMove
 
 	UserMe
 	UserUsage
@@ -107,6 +108,7 @@ const (
 
 	LocalUserAdd
 	LocalUserList
+	LocalUserDisable
 	LocalOrgAdd
 	LocalOrgList
 	LocalMemberSet

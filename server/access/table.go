@@ -57,6 +57,7 @@ var rows = [actionEnd]Row{
 	EnvironmentRename: {Name: "environment_rename", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
 	EnvironmentDelete: {Name: "environment_delete", Scopes: scopeD, Kinds: Any, Role: Admin, Test: Unguarded},
 	EnvironmentRetype: {Name: "environment_retype", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
+	EnvironmentMove:   {Name: "environment_move", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
 
 	UserMe:        {Name: "user_me", Scopes: scopeR, Kinds: Any},
 	UserUsage:     {Name: "user_usage", Scopes: scopeR, Kinds: Any},
@@ -118,8 +119,11 @@ var rows = [actionEnd]Row{
 	BillingCheckout:     {Name: "billing_checkout", Kinds: People},
 	BillingManage:       {Name: "billing_manage", Kinds: People},
 
-	LocalUserAdd:   {Name: "local_user_add", Kinds: Operators},
-	LocalUserList:  {Name: "local_user_list", Kinds: Operators},
+	LocalUserAdd:  {Name: "local_user_add", Kinds: Operators},
+	LocalUserList: {Name: "local_user_list", Kinds: Operators},
+
+	LocalUserDisable: {Name: "local_user_disable", Kinds: Operators},
+
 	LocalOrgAdd:    {Name: "local_org_add", Kinds: Operators},
 	LocalOrgList:   {Name: "local_org_list", Kinds: Operators},
 	LocalMemberSet: {Name: "local_member_set", Kinds: Operators},

@@ -31,7 +31,7 @@ type settings struct {
 	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
 	Passphrase      string         `key:"unseal.passphrase" only:"env"`
 	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 20: memory doubles with each step, 256 MiB at 18"`
-	ForgeKind       string         `key:"forge.kind" default:"local" oneof:"local,github,gitea,gitlab" help:"code host that decides who may do what: local (built in), github, gitea (and Forgejo) or gitlab"`
+	ForgeKind       string         `key:"forge.kind" default:"local" oneof:"local,github,gitea,forgejo,gitlab" help:"code host that decides who may do what: local (built in), github, gitea, forgejo or gitlab"`
 	ForgeURL        string         `key:"forge.url" help:"address of the code host (default: the public github.com or gitlab.com)"`
 	ForgeAPI        string         `key:"forge.api_url" help:"address of its API (default: what follows from forge.url)"`
 	ForgeMovedFrom  string         `key:"forge.moved_from" help:"address that the same code host had before"`

@@ -70,6 +70,7 @@ func routes() []route {
 		{patch, envs + "/:name", access.EnvironmentRename, inGeneral, answer((*door).RenameEnvironment)},
 		{remove, envs + "/:name", access.EnvironmentDelete, inGeneral, answer((*door).DeleteEnvironment)},
 		{patch, envs + "/:name/type", access.EnvironmentRetype, inGeneral, answer((*door).RetypeEnvironment)},
+		{patch, envs + "/:name/order", access.EnvironmentMove, inGeneral, answer((*door).MoveEnvironment)},
 
 		{get, "/v1/users/me", access.UserMe, inGeneral, answer((*door).Me)},
 		{get, "/v1/users/me/usage", access.UserUsage, inGeneral, answer((*door).Usage)},
@@ -107,6 +108,7 @@ func routes() []route {
 
 		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
 		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
+		{put, "/v1/operator/users/disabled", access.LocalUserDisable, inGeneral, answer((*door).DisableLocalUser)},
 		{post, "/v1/operator/orgs", access.LocalOrgAdd, inGeneral, answer((*door).AddLocalOrg)},
 		{put, "/v1/operator/orgs/members", access.LocalMemberSet, inGeneral, nothing((*door).SetLocalMember)},
 		{post, "/v1/operator/repos", access.LocalRepoAdd, inGeneral, answer((*door).AddLocalRepo)},

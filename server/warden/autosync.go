@@ -36,25 +36,35 @@ func backOff(l *store.SyncLink, now store.Millis) {
 	l.Next = store.At(now.Time().Add(pause))
 }
 
+// findSyncs finds out before unsealing whether there is anything to look after.
+func (w *Warden) findSyncs(ctx context.Context) error {
+	return w.store.View(ctx, func(r store.Reader) error {
+		links, err := r.AutoLinks()
+		if err != nil {
+			return err
+		}
+		runs, err := r.SyncRunsUnderWay()
+		w.syncs.busy.Store(len(links)+len(runs) > 0)
+		return err
+	})
+}
+
 // runSyncs has links sync and goes on with runs that were cut short, until ctx
-// ends.
+// ends. Without either it sleeps.
 func (w *Warden) runSyncs(ctx context.Context) {
 	first := make(map[store.ID]time.Time) // when a link was first seen to be behind
 	for {
-		pause := lookAgain
-		if w.keys.Load() != nil {
+		var again <-chan time.Time
+		if w.syncs.busy.Load() && w.keys.Load() != nil {
 			w.resumeSyncs(ctx)
-			pause = min(pause, w.syncDue(ctx, first))
+			again = time.After(min(lookAgain, w.syncDue(ctx, first)))
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-w.syncs.wake:
-		case <-timer.C:
+		case <-again:
 		}
-		timer.Stop()
 	}
 }
 
@@ -124,6 +134,9 @@ func (w *Warden) acting(ctx context.Context, user store.ID) (who Caller, err err
 		who.user, err = r.User(user)
 		return err
 	})
+	if err == nil && who.user.Disabled != 0 {
+		err = api.Errorf(api.Forbidden, "Whoever saved this may not use this server any more. Save the link again as somebody who may.")
+	}
 	return who, err
 }
 

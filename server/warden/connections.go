@@ -129,7 +129,7 @@ func (w *Warden) keep(ctx context.Context, who Caller, d hosting.Description, g 
 		return errors.Join(tx.PutConnection(conn), wakeLinks(tx, conn))
 	})
 	if err == nil {
-		nudge(w.syncs.wake)
+		w.syncs.engage()
 	}
 	return conn, err
 }

@@ -217,7 +217,7 @@ func (w *Warden) change(ctx context.Context, who Caller, act access.Action, repo
 		return v.notes, v.withinPlan()
 	})
 	if err == nil && touched {
-		nudge(w.syncs.wake)
+		w.syncs.rouse()
 	}
 	return p.settle(ctx, err)
 }

@@ -36,7 +36,7 @@ func (w *Warden) SaveLink(ctx context.Context, who Caller, req api.SaveLink) (*a
 		return v.tx.PutSyncLink(l)
 	})
 	if err == nil {
-		nudge(w.syncs.wake)
+		w.syncs.engage()
 	}
 	return out, err
 }

@@ -159,6 +159,7 @@ func (s *sides) start(run store.SyncRun) <-chan store.SyncRun {
 	s.w.syncs.mu.Lock()
 	s.w.syncs.runs[run.ID] = cancel
 	s.w.syncs.mu.Unlock()
+	s.w.syncs.busy.Store(true) // should it be cut short, it is looked after
 	s.w.workers.Go(func() {
 		defer cancel()
 		x := &execution{sides: s, run: run}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 
@@ -30,6 +31,7 @@ type syncState struct {
 	life     context.Context    // of this process
 	renewals singleflight.Group // of connections
 	wake     chan struct{}      // something that links sync has changed
+	busy     atomic.Bool        // there are links that sync by themselves, or runs under way
 
 	mu   sync.Mutex
 	runs map[store.ID]context.CancelFunc // under way in this process
@@ -37,6 +39,19 @@ type syncState struct {
 
 func newSyncState(life context.Context) *syncState {
 	return &syncState{life: life, wake: make(chan struct{}, 1), runs: make(map[store.ID]context.CancelFunc)}
+}
+
+// rouse has links looked at, if there are any that sync by themselves.
+func (s *syncState) rouse() {
+	if s.busy.Load() {
+		nudge(s.wake)
+	}
+}
+
+// engage says that there is something to look after.
+func (s *syncState) engage() {
+	s.busy.Store(true)
+	nudge(s.wake)
 }
 
 // sides is both sides of a sync, and what lies between them.
