@@ -84,8 +84,9 @@ type railwayPage[T any] struct {
 // railwayAll is a list of which there is the first page.
 func railwayAll[T any](page railwayPage[T], more func(after string) (railwayPage[T], error)) ([]T, error) {
 	var all []T
+	at := ""
 	for range maxPages {
-		if page.Edges == nil || page.PageInfo == nil || page.PageInfo.HasNextPage && page.PageInfo.EndCursor == "" {
+		if page.Edges == nil || page.PageInfo == nil {
 			return nil, errRailwayHollow
 		}
 		for _, e := range page.Edges {
@@ -94,42 +95,28 @@ func railwayAll[T any](page railwayPage[T], more func(after string) (railwayPage
 		if !page.PageInfo.HasNextPage {
 			return all, nil
 		}
+		if page.PageInfo.EndCursor == at {
+			break
+		}
+		at = page.PageInfo.EndCursor
 		var err error
-		if page, err = more(page.PageInfo.EndCursor); err != nil {
+		if page, err = more(at); err != nil {
 			return nil, err
 		}
 	}
 	return nil, &Unavailable{Err: errors.New("its list does not end")}
 }
 
-// Projects lists what the credential reaches: of an account also the projects in
-// workspaces of others that its user was let into.
+// Projects lists what the credential reaches.
 func (r *railway) Projects(ctx context.Context, c Credential) ([]Project, error) {
 	h, err := r.holder(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	c.Kind = h.kind
-	var found []railwayProject
-	if h.one != nil {
-		found = append(found, h.one.Project)
-	}
-	for _, team := range h.workspaces {
-		if c.Team != "" && c.Team != team.ID {
-			continue
-		}
-		some, err := r.projectsOf(ctx, c, team.ID)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, some...)
-	}
-	if h.kind == railwayAccount {
-		some, err := r.external(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, some...)
+	found, err := r.reached(ctx, c, h)
+	if err != nil {
+		return nil, err
 	}
 	var all []Project
 	seen := map[string]bool{}
@@ -145,6 +132,32 @@ func (r *railway) Projects(ctx context.Context, c Credential) ([]Project, error)
 		all = append(all, entries...)
 	}
 	return all, nil
+}
+
+// reached are the projects in the holder's workspaces, and of an account also
+// those in workspaces of others that its user was let into. What may not be looked
+// at is not reached: some workspaces want their members to sign in in a way of
+// their own.
+func (r *railway) reached(ctx context.Context, c Credential, h railwayHolder) ([]railwayProject, error) {
+	if h.one != nil {
+		return []railwayProject{h.one.Project}, nil
+	}
+	var all []railwayProject
+	for _, team := range h.workspaces {
+		if c.Team != "" && c.Team != team.ID {
+			continue
+		}
+		some, err := r.projectsOf(ctx, c, team.ID)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	if h.kind != railwayAccount {
+		return all, nil
+	}
+	some, err := r.external(ctx, c)
+	return append(all, some...), err
 }
 
 func (r *railway) projectsOf(ctx context.Context, c Credential, workspace string) ([]railwayProject, error) {
@@ -164,8 +177,8 @@ func (r *railway) projectsOf(ctx context.Context, c Credential, workspace string
 	return railwayAll(first, more)
 }
 
-// external are the projects in workspaces of others. A grant for workspaces only
-// may not ask for them, and has none.
+// external are the projects in workspaces of others. Who may not ask for them has
+// none.
 func (r *railway) external(ctx context.Context, c Credential) ([]railwayProject, error) {
 	var said struct {
 		ExternalWorkspaces *[]struct {
@@ -173,9 +186,9 @@ func (r *railway) external(ctx context.Context, c Credential) ([]railwayProject,
 			Projects []railwayProject
 		}
 	}
-	err := r.send(ctx, c, railwayExternal, nil, &said)
+	err := r.ask(ctx, c, railwayExternal, nil, &said)
 	switch {
-	case railwayDenied(err):
+	case errors.Is(err, ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -234,44 +247,24 @@ func railwayUnknown(err error) error {
 }
 
 // entries are what a project is to us: one for what its services share, and one
-// for each service. Environments that come and go with pull requests are left
-// out.
+// for each service.
 func (r *railway) entries(ctx context.Context, c Credential, p railwayProject, only *railwayScope) ([]Project, error) {
 	if p.ID == "" || p.Name == "" {
 		return nil, errRailwayHollow
 	}
-	type project struct {
-		Environments railwayPage[railwayEnvironment]
-		Services     railwayPage[railwayService]
-	}
-	more := func(op railwayOp, after string) (project, error) {
-		var said struct{ Project project }
-		err := r.ask(ctx, c, op, map[string]any{"id": p.ID, "after": after}, &said)
-		return said.Project, err
-	}
-	environments, err := railwayAll(p.Environments, func(after string) (railwayPage[railwayEnvironment], error) {
-		page, err := more(railwayMoreEnvironments, after)
-		return page.Environments, err
-	})
-	if err != nil {
+	created, _ := time.Parse(time.RFC3339, p.CreatedAt) // zero is fine
+	shared := Project{ID: p.ID, Name: p.Name, Team: p.Workspace.ID, TeamName: p.Workspace.Name, Created: created}
+	var err error
+	if shared.Environments, err = r.environments(ctx, c, p, only); err != nil {
 		return nil, err
 	}
 	services, err := railwayAll(p.Services, func(after string) (railwayPage[railwayService], error) {
-		page, err := more(railwayMoreServices, after)
-		return page.Services, err
+		var said struct{ Project railwayProject }
+		err := r.ask(ctx, c, railwayMoreServices, map[string]any{"id": p.ID, "after": after}, &said)
+		return said.Project.Services, err
 	})
 	if err != nil {
 		return nil, err
-	}
-	created, _ := time.Parse(time.RFC3339, p.CreatedAt) // zero is fine
-	shared := Project{ID: p.ID, Name: p.Name, Team: p.Workspace.ID, TeamName: p.Workspace.Name, Created: created}
-	for _, e := range environments {
-		if e.ID == "" || e.Name == "" {
-			return nil, errRailwayHollow
-		}
-		if !e.IsEphemeral && (only == nil || only.Environment.ID == e.ID) {
-			shared.Environments = append(shared.Environments, Environment{ID: e.ID, Name: e.Name})
-		}
 	}
 	all := []Project{shared}
 	for _, s := range services {
@@ -284,6 +277,29 @@ func (r *railway) entries(ctx context.Context, c Credential, p railwayProject, o
 			one.Repository = s.RepoTriggers.Edges[0].Node.Repository
 		}
 		all = append(all, one)
+	}
+	return all, nil
+}
+
+// environments are those of a project that stay: the others come and go with pull
+// requests.
+func (r *railway) environments(ctx context.Context, c Credential, p railwayProject, only *railwayScope) ([]Environment, error) {
+	found, err := railwayAll(p.Environments, func(after string) (railwayPage[railwayEnvironment], error) {
+		var said struct{ Project railwayProject }
+		err := r.ask(ctx, c, railwayMoreEnvironments, map[string]any{"id": p.ID, "after": after}, &said)
+		return said.Project.Environments, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []Environment
+	for _, e := range found {
+		if e.ID == "" || e.Name == "" {
+			return nil, errRailwayHollow
+		}
+		if !e.IsEphemeral && (only == nil || only.Environment.ID == e.ID) {
+			all = append(all, Environment{ID: e.ID, Name: e.Name})
+		}
 	}
 	return all, nil
 }

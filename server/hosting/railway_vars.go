@@ -46,37 +46,14 @@ type railwayValues map[string]*api.Secret
 // Railway tells values by target, and all else of all variables of an environment
 // together.
 func (r *railway) List(ctx context.Context, c Credential, t Target) ([]Variable, error) {
-	var values railwayValues
-	more := func(after string) (railwayPage[railwayNote], error) {
-		variables := map[string]any{"project": t.Project.ID, "environment": t.Environment.ID}
-		if t.Project.Service != "" {
-			variables["service"] = t.Project.Service
-		}
-		if after != "" {
-			variables["after"] = after
-		}
-		var said struct {
-			Variables   *railwayValues
-			Environment struct {
-				ID        string
-				Variables railwayPage[railwayNote]
-			}
-		}
-		err := r.ask(ctx, c, railwayVariables, variables, &said)
-		if err == nil && (said.Variables == nil || said.Environment.ID != t.Environment.ID) {
-			err = errRailwayHollow
-		}
-		if err != nil {
-			return railwayPage[railwayNote]{}, err
-		}
-		values = *said.Variables
-		return said.Environment.Variables, nil
-	}
-	first, err := more("")
+	values, first, err := r.look(ctx, c, t, "")
 	if err != nil {
 		return nil, err
 	}
-	notes, err := railwayAll(first, more)
+	notes, err := railwayAll(first, func(after string) (page railwayPage[railwayNote], err error) {
+		values, page, err = r.look(ctx, c, t, after)
+		return page, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +71,32 @@ func (r *railway) List(ctx context.Context, c Credential, t Target) ([]Variable,
 			found[key] = railwayVariable(key, *value)
 		}
 	}
-	keys := slices.Sorted(maps.Keys(found))
-	all := make([]Variable, len(keys))
-	for i, key := range keys {
-		all[i] = found[key]
-	}
+	all := slices.Collect(maps.Values(found))
+	slices.SortFunc(all, func(a, b Variable) int { return strings.Compare(a.Key, b.Key) })
 	return all, nil
+}
+
+// look reads a target's values, and one page of what else is told.
+func (r *railway) look(ctx context.Context, c Credential, t Target, after string) (railwayValues, railwayPage[railwayNote], error) {
+	variables := map[string]any{"project": t.Project.ID, "environment": t.Environment.ID}
+	if t.Project.Service != "" {
+		variables["service"] = t.Project.Service
+	}
+	if after != "" {
+		variables["after"] = after
+	}
+	var said struct {
+		Variables   railwayValues
+		Environment struct {
+			ID        string
+			Variables railwayPage[railwayNote]
+		}
+	}
+	err := r.ask(ctx, c, railwayVariables, variables, &said)
+	if err == nil && (said.Variables == nil || said.Environment.ID != t.Environment.ID) {
+		err = errRailwayHollow
+	}
+	return said.Variables, said.Environment.Variables, err
 }
 
 // railwayVariable is a variable whose value is told.

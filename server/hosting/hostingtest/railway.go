@@ -45,7 +45,10 @@ type Railway struct {
 // RailwayApp is an application at Railway. Without a secret it is a public one.
 type RailwayApp struct{ ClientID, ClientSecret, RedirectURL string }
 
-type railwayWorkspace struct{ id, name string }
+type railwayWorkspace struct {
+	id, name string
+	locked   bool // to those who did not sign in in its own way
+}
 
 type railwayUser struct {
 	id, name   string
@@ -149,9 +152,24 @@ func (r *Railway) token(t *railwayToken) string {
 func (r *Railway) AddWorkspace(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := &railwayWorkspace{r.id(), name}
+	w := &railwayWorkspace{id: r.id(), name: name}
 	r.workspaces = append(r.workspaces, w)
 	return w.id
+}
+
+// Lock shuts a workspace to the tokens of its members.
+func (r *Railway) Lock(workspace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.workspaces {
+		w.locked = w.locked || w.id == workspace
+	}
+}
+
+// enters reports whether a user's token lets into a workspace.
+func (u *railwayUser) enters(r *Railway, workspace string) bool {
+	return slices.Contains(u.workspaces, workspace) &&
+		!slices.ContainsFunc(r.workspaces, func(w *railwayWorkspace) bool { return w.id == workspace && w.locked })
 }
 
 // AddUser makes a user who is in workspaces.

@@ -44,7 +44,7 @@ func (x railwayRun) reaches(p *railwayProject, environment string) bool {
 		return slices.Contains(t.grant.projects, p.id) || slices.Contains(t.grant.workspaces, p.workspace)
 	case t.user != "":
 		u := x.r.users[t.user]
-		return slices.Contains(u.workspaces, p.workspace) || slices.Contains(u.external, p.id)
+		return u.enters(x.r, p.workspace) || slices.Contains(u.external, p.id)
 	case t.workspace != "":
 		return t.workspace == p.workspace
 	}
@@ -159,7 +159,7 @@ func (x railwayRun) in(workspace string) bool {
 	case t.grant != nil:
 		return slices.Contains(t.grant.workspaces, workspace)
 	case t.user != "":
-		return slices.Contains(x.r.users[t.user].workspaces, workspace)
+		return x.r.users[t.user].enters(x.r, workspace)
 	}
 	return t.workspace != "" && t.workspace == workspace
 }

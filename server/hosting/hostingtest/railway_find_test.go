@@ -2,6 +2,7 @@ package hostingtest_test
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,61 @@ func TestRailwayListsEveryPageOfEveryList(t *testing.T) {
 	c.Team = "another"
 	if p, err := h.Provider().Find(t.Context(), c, h.Project, ""); !errors.Is(err, hosting.ErrNotFound) {
 		t.Errorf("in another workspace %q is found, error %v", p.Name, err)
+	}
+}
+
+// names are the names of projects, each once.
+func names(all []hosting.Project) []string {
+	var found []string
+	for _, p := range all {
+		if !slices.Contains(found, p.Name) {
+			found = append(found, p.Name)
+		}
+	}
+	return found
+}
+
+func TestRailwayWorkspaceThatIsLockedHidesNoOther(t *testing.T) {
+	h := newRailway(t)
+	locked, last := h.fake.AddWorkspace("locked"), h.fake.AddWorkspace("last")
+	h.fake.AddProject(locked, "hidden", "production")
+	h.fake.AddProject(last, "open", "production")
+	h.user = h.fake.AddUser("grace", locked, h.workspace, last)
+	h.fake.Lock(locked)
+	all, err := h.Provider().Projects(t.Context(), h.Credential())
+	if got := names(all); err != nil || !slices.Equal(got, []string{"shop", "open"}) {
+		t.Errorf("listed are %q, error %v", got, err)
+	}
+}
+
+// A token that ends in the middle of a list is no token that reaches less.
+func TestRailwayTokenThatEndsEndsItsList(t *testing.T) {
+	h := newRailway(t)
+	for n := range 3 { // whose it is, what is in the workspace, what is in others
+		c := h.Credential()
+		h.Fake.Break("", standin.After(n, standin.Once(func(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+			h.Revoke(c)
+			next.ServeHTTP(rw, r)
+		})))
+		all, err := h.Provider().Projects(t.Context(), c)
+		h.Fake.Heal()
+		if !errors.Is(err, hosting.ErrCredential) || all != nil {
+			t.Errorf("at request %d: listed are %q, error %v", n+1, names(all), err)
+		}
+	}
+}
+
+func TestRailwayGrantForWorkspacesHasTheirProjects(t *testing.T) {
+	h := newRailway(t)
+	a := h.Provider().(hosting.Authorizer)
+	address := strings.Replace(a.AuthorizeURL("state", railwayChallenge), "project%3Amember", "workspace%3Amember", 1)
+	g, err := a.Exchange(t.Context(), h.OAuth.Authorize(address), railwayVerifier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := a.Projects(t.Context(), h.known(t, g.Access.Reveal(), ""))
+	if got := names(all); err != nil || !slices.Equal(got, []string{"shop"}) {
+		t.Errorf("listed are %q, error %v", got, err)
 	}
 }
 
