@@ -180,8 +180,10 @@ func (s *scene) mend(ctx context.Context, j job, deleting bool) error {
 	if err != nil {
 		return err
 	}
-	if !deleting {
-		_, err = s.write(ctx, s.here, j.here)
+	if held := s.Held(s.Here); !deleting {
+		left := maps.Clone(j.here)
+		maps.DeleteFunc(left, func(key, value string) bool { v, ok := held[key]; return ok && v == value })
+		_, err = s.write(ctx, s.here, left)
 	} else {
 		var all []hosting.Variable
 		for key, v := range listed {
