@@ -24,9 +24,15 @@ type Config struct {
 	Data           string         // the data directory, made when missing
 	TrustedProxies []netip.Prefix // whose forwarding headers count
 
-	Store  StoreConfig
-	Unseal UnsealConfig
-	Forge  ForgeConfig
+	Store   StoreConfig
+	Unseal  UnsealConfig
+	Forge   ForgeConfig
+	Hosting HostingConfig
+
+	// AllowedOrigins are origins besides the server's own that a browser may be
+	// sent back to after it was at a hosting or payment provider.
+	AllowedOrigins []string
+
 	Audit  AuditConfig
 	Push   PushConfig
 	Plans  PlansConfig

@@ -37,7 +37,7 @@ func TestEnvironmentsAreListed(t *testing.T) {
 	expect(t, in.Browser().Open(at), 303, "/login?return=%2Fvaults%2Fann%2Fapi%2Fenvironments")
 	ann, bob := inBrowser(in, "ann"), inBrowser(in, "bob")
 	s := expectSeen(t, ann.Open(at), 200, "New environment", "Roles read and triage see nothing of it")
-	if got, want := shownTable(s), "development development 1 3 1 Change\nstaging standard 2 2 1 Change\nproduction protected 3 3 1 Change\n"; got != want {
+	if got, want := shownTable(s), "development development 1 3 1 Up Down Change\nstaging standard 2 2 1 Up Down Change\nproduction protected 3 3 1 Up Down Change\n"; got != want {
 		t.Errorf("ann sees\n%s", got)
 	}
 	if got := current(s); got != "Vaults true, Environments page" {
@@ -80,7 +80,7 @@ func TestEnvironmentsAreMade(t *testing.T) {
 			t.Errorf("%s: %d %s", fields, s.Status, s.Text)
 		}
 	}
-	if got := shownTable(ann.Open(at)); !strings.HasSuffix(got, "preview standard 4 0 0 Change\nlive-eu protected 5 0 0 Change\n") {
+	if got := shownTable(ann.Open(at)); !strings.HasSuffix(got, "preview standard 4 0 0 Up Down Change\nlive-eu protected 5 0 0 Up Down Change\n") {
 		t.Errorf("there are\n%s", got)
 	}
 }
@@ -111,13 +111,13 @@ func TestEnvironmentsAreChanged(t *testing.T) {
 			t.Errorf("%v: %s", tt.fields, s.Text)
 		}
 	}
-	if got := shownTable(ann.Open(list)); !strings.Contains(got, "\nstaging standard 2 2 1 Change\n") {
+	if got := shownTable(ann.Open(list)); !strings.Contains(got, "\nstaging standard 2 2 1 Up Down Change\n") {
 		t.Fatalf("something changed:\n%s", got)
 	}
 	expect(t, ann.Submit(at, "do", "retype", "type", "protected"), 303, list)
 	expectSeen(t, ann.Open(list), 200, "The environment has its new type.")
 	expect(t, ann.Submit(at, "do", "rename", "newName", "stage"), 303, list)
-	if got := shownTable(ann.Open(list)); !strings.Contains(got, "\nstage protected 2 2 1 Change\n") {
+	if got := shownTable(ann.Open(list)); !strings.Contains(got, "\nstage protected 2 2 1 Up Down Change\n") {
 		t.Errorf("it was not changed:\n%s", got)
 	}
 	expect(t, ann.Submit(list+"/stage", "do", "delete", "confirm", " stage "), 303, list)
@@ -129,5 +129,36 @@ func TestEnvironmentsAreChanged(t *testing.T) {
 		if s.Status == 409 {
 			expectSeen(t, s, 409, fmt.Sprintf("%s is the vault's last environment.", name))
 		}
+	}
+}
+
+func TestEnvironmentsAreMoved(t *testing.T) {
+	in := town(t)
+	const list = "/vaults/ann/api/environments"
+	ann, bob := inBrowser(in, "ann"), inBrowser(in, "bob")
+	refusedFrom(t, in, ann, list+"/staging", "do", "up")
+	expectSeen(t, bob.Submit(list+"/staging", "do", "up"), 403, "This needs the role admin")
+	expectSeen(t, ann.Submit(list+"/none", "do", "up"), 404, `This vault has no environment "none".`)
+	first := expectSeen(t, ann.Open(list), 200, `aria-label="Move development up" disabled`, `aria-label="Move production down" disabled`)
+	if n := strings.Count(first.Text, " disabled>"); n != 2 {
+		t.Errorf("%d buttons lead nowhere, want 2", n)
+	}
+	for _, move := range []struct{ name, do, back, order string }{
+		{"production", "up", "#up-production", "development production staging"},
+		{"production", "up", "#down-production", "production development staging"},
+		{"production", "up", "", "production development staging"}, // it is the first already
+		{"development", "down", "#up-development", "production staging development"},
+	} {
+		expect(t, ann.Submit(list+"/"+move.name, "do", move.do), 303, list+move.back)
+		var rows []string
+		for line := range strings.Lines(shownTable(ann.Open(list))) {
+			rows = append(rows, strings.Fields(line)[0])
+		}
+		if got := strings.Join(rows, " "); got != move.order {
+			t.Errorf("%s %s: %s, want %s", move.name, move.do, got, move.order)
+		}
+	}
+	if got := regexp.MustCompile(`<th scope="col" data-revision="\d+" data-environment="([a-z]+)"`).FindAllStringSubmatch(ann.Open("/vaults/ann/api").Text, -1); len(got) != 3 || got[0][1] != "production" || got[2][1] != "development" {
+		t.Errorf("the matrix has %q", got)
 	}
 }

@@ -31,7 +31,7 @@ const maxRoleTTL = time.Minute
 // ForgeConfig binds the instance to a code host. With no Kind it is the built-in
 // one, which needs nothing else. Of a secret and its file, the secret counts.
 type ForgeConfig struct {
-	Kind      string // local, github, gitea (and Forgejo) or gitlab
+	Kind      string // local, github, gitea, forgejo (gitea by its other name) or gitlab
 	URL       string // of the host for people; default the public one of github and gitlab
 	APIURL    string // default derived from URL
 	MovedFrom string // URL of the same host before it moved
@@ -59,6 +59,14 @@ var publicHosts = map[string]string{forge.KindGitHub: "https://github.com", forg
 
 // local reports whether the code host is the built-in one.
 func (c ForgeConfig) local() bool { return c.Kind == "" || c.Kind == forge.KindLocal }
+
+// name is what people call the code host, where its kind does not say it.
+func (c ForgeConfig) name() string {
+	if c.Kind == forge.KindForgejo {
+		return "Forgejo"
+	}
+	return ""
+}
 
 // credential is by whose rights the code host is asked.
 func (c ForgeConfig) credential() string {
@@ -156,16 +164,16 @@ func (c ForgeConfig) check() error {
 		if c.Token != "" || c.TokenFile != "" {
 			return errors.New("forge.token is for gitea and gitlab; the service credential of github is an App: set forge.app_id and forge.app_key_file")
 		}
-	case forge.KindGitea, forge.KindGitLab:
+	case forge.KindGitea, forge.KindForgejo, forge.KindGitLab:
 		if c.AppID != "" || c.AppKeyFile != "" {
 			return fmt.Errorf("forge.app_id and forge.app_key_file are for github; the service credential of %s is a token: set COFFER_FORGE_TOKEN or forge.token_file", c.Kind)
 		}
 	default:
-		return fmt.Errorf("forge.kind is %q; it is local, github, gitea or gitlab", c.Kind)
+		return fmt.Errorf("forge.kind is %q; it is local, github, gitea, forgejo or gitlab", c.Kind)
 	}
 	switch {
-	case c.URL == "" && c.Kind == forge.KindGitea:
-		return errors.New("forge.kind is gitea: say where it is with forge.url, like https://git.example")
+	case c.URL == "" && (c.Kind == forge.KindGitea || c.Kind == forge.KindForgejo):
+		return fmt.Errorf("forge.kind is %s: say where it is with forge.url, like https://git.example", c.Kind)
 	case c.URL == "" && c.APIURL != "":
 		return errors.New("forge.api_url is set: say with forge.url where people find the same code host, like https://git.example")
 	case c.ClientID == "" && (c.ClientSecret != "" || c.ClientSecretFile != ""):
@@ -188,7 +196,7 @@ func (c ForgeConfig) checkLocal() error {
 		{"forge.app_key_file", c.AppKeyFile}, {"forge.ca_file", c.CAFile}, {"forge.proxy", c.Proxy},
 	} {
 		if s.value != "" {
-			return fmt.Errorf("%s is set, but the code host is the built-in one, which needs none: say which it is with forge.kind (github, gitea or gitlab)", s.key)
+			return fmt.Errorf("%s is set, but the code host is the built-in one, which needs none: say which it is with forge.kind (github, gitea, forgejo or gitlab)", s.key)
 		}
 	}
 	return errors.Join(c.checkLevel(), c.checkTTL())

@@ -54,8 +54,9 @@ func TestMistakesInTheBindingToACodeHostAreNamed(t *testing.T) {
 		forge server.ForgeConfig
 		want  string
 	}{
-		{server.ForgeConfig{Kind: "bitbucket"}, `forge.kind is "bitbucket"; it is local, github, gitea or gitlab`},
+		{server.ForgeConfig{Kind: "bitbucket"}, `forge.kind is "bitbucket"; it is local, github, gitea, forgejo or gitlab`},
 		{server.ForgeConfig{Kind: "gitea"}, "say where it is with forge.url"},
+		{server.ForgeConfig{Kind: "forgejo"}, "forge.kind is forgejo: say where it is with forge.url"},
 		{server.ForgeConfig{Kind: "gitea", URL: "git.example"}, "forge.url is no address of a code host"},
 		{server.ForgeConfig{Kind: "gitea", URL: "https://ann:canary@git.example"}, "forge.url is no address of a code host"},
 		{server.ForgeConfig{URL: "https://git.example"}, "forge.url is set, but the code host is the built-in one"},
@@ -200,6 +201,20 @@ func TestStatusShowsTheCodeHost(t *testing.T) {
 		st, err := servertest.New(t, c.options...).Validate().Operator.Status(t.Context())
 		if err != nil || st.Forge != c.want {
 			t.Errorf("got %+v, %v, want %+v", st.Forge, err, c.want)
+		}
+	}
+}
+
+// TestAForgejoIsCalledByItsName and is of Gitea's kind all the same.
+func TestAForgejoIsCalledByItsName(t *testing.T) {
+	for kind, name := range map[string]string{"gitea": "Gitea", "forgejo": "Forgejo"} {
+		in := servertest.New(t, func(c *server.Config) {
+			c.Forge = server.ForgeConfig{Kind: kind, URL: "https://git.example", ClientID: "id", ClientSecret: "secret"}
+		})
+		expectSeen(t, in.Browser().Open("/login"), 200, ">Sign in with "+name+"<", "Your account at "+name+" says")
+		st, err := in.Operator.Status(t.Context())
+		if err != nil || st.Forge.Kind != "gitea" || st.Forge.URL != "https://git.example" {
+			t.Errorf("%s: %+v, %v", kind, st, err)
 		}
 	}
 }

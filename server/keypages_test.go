@@ -1,8 +1,10 @@
 package server_test
 
 import (
+	"crypto/rand"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"coffer/server/api"
@@ -13,7 +15,7 @@ var shownToken = regexp.MustCompile(`<code id="token">([^<]+)</code>`)
 
 // newKey is a form for a key, with some fields instead of its own.
 func newKey(fields map[string]string) []string {
-	all := map[string]string{"name": "pipeline", "environment": "live", "read:secrets": "on", "expiresInDays": "90", "allowedIps": ""}
+	all := map[string]string{"name": "pipeline", "environment": "live", "read:secrets": "on", "expiresInDays": "90", "allowedIps": "", "once": rand.Text()}
 	for name, value := range fields {
 		all[name] = value
 	}
@@ -49,6 +51,39 @@ func TestAKeyIsShownOnce(t *testing.T) {
 	s = expectSeen(t, b.Open("/keys"), 200, found[1][:16], "<b>pipeline</b>", "used 1 time,", "10.0.0.0/8", "127.0.0.1/32", "Write: push", "expires ")
 	if strings.Contains(s.Text, found[1]) || strings.Contains(s.Text, "<b>pipe") {
 		t.Errorf("the list shows the key: %s", s.Text)
+	}
+}
+
+// TestAFormMakesOneKey: browsers send it again when its answer is loaded again.
+func TestAFormMakesOneKey(t *testing.T) {
+	in := town(t)
+	b, other := inBrowser(in, "ann"), inBrowser(in, "bob")
+	before := len(keysOf(t, in, "ann"))
+	shown := regexp.MustCompile(`name="once" value="([^"]+)"`)
+	once := shown.FindStringSubmatch(b.Open("/keys").Text)
+	if once == nil {
+		t.Fatal("the form has nothing that tells it from others")
+	}
+	form := newKey(map[string]string{"name": "<b>deploy</b>", "once": once[1]})
+	expectSeen(t, b.Submit("/keys", form...), 200, "only time")
+	for range 2 {
+		s := expectSeen(t, b.Submit("/keys", form...), 409, `The key "<b>deploy</b>" was made already, and cannot be shown again.`, "Revoke the key")
+		if strings.Contains(s.Text, "<b>deploy") || shownToken.MatchString(s.Text) || shown.FindStringSubmatch(s.Text)[1] == once[1] {
+			t.Errorf("the form that made a key comes again: %s", s.Text)
+		}
+	}
+	var wait sync.WaitGroup
+	twice := newKey(nil)
+	for range 4 {
+		wait.Go(func() { b.Submit("/keys", twice...) })
+	}
+	wait.Wait()
+	if made := len(keysOf(t, in, "ann")) - before; made != 2 {
+		t.Errorf("two forms made %d keys", made)
+	}
+	expectSeen(t, other.Submit("/keys", form...), 200, "only time")
+	for _, once := range []string{"-", "", strings.Repeat("x", 65)} {
+		expectSeen(t, b.Submit("/keys", newKey(map[string]string{"once": once})...), 400, "load the page again")
 	}
 }
 

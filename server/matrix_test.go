@@ -126,28 +126,3 @@ func TestALongMatrixHasPages(t *testing.T) {
 		t.Errorf("the last page shows %s", got)
 	}
 }
-
-// BenchmarkMatrix shows 500 keys in four environments on one page, over HTTP.
-func BenchmarkMatrix(b *testing.B) {
-	in := servertest.New(b, servertest.Plain)
-	ann := in.User("ann")
-	in.Vault(ann, "ann/api")
-	if _, err := ann.CreateEnvironment(b.Context(), "ann/api", "preview", ""); err != nil {
-		b.Fatal(err)
-	}
-	for i, e := range []string{"development", "staging", "production", "preview"} {
-		values := make(map[string]string)
-		for k := range 500 {
-			values[fmt.Sprintf("SERVICE_SETTING_%04d", k)] = fmt.Sprintf("a value of an ordinary length, %d", k*i%3)
-		}
-		in.Push(ann, "ann/api", e, values)
-	}
-	page := in.Browser()
-	page.SignIn("ann")
-	if s := page.Open("/vaults/ann/api"); len(matrixLine.FindAllString(s.Text, -1)) != 500 {
-		b.Fatalf("%d %s", s.Status, s.Text)
-	}
-	for b.Loop() {
-		page.Open("/vaults/ann/api")
-	}
-}

@@ -47,14 +47,14 @@ func TestOperatorPagesAreForOperators(t *testing.T) {
 		f.contains(f.Open(page), 200, `aria-current="page"`)
 		ann.contains(ann.Open(page), 403, "Forbidden")
 	}
-	for _, form := range []string{"/operator/users", "/operator/orgs", "/operator/orgs/members", "/operator/repos", "/operator/repos/grants", "/operator/seal", "/operator/jobs/trash/run"} {
-		fields := []string{"username", "eve", "password", "a password", "name", "evil", "org", "evil", "role", "admin", "repoFullName", "eve/x", "confirm", "seal"}
+	for _, form := range []string{"/operator/users", "/operator/users/disabled", "/operator/orgs", "/operator/orgs/members", "/operator/repos", "/operator/repos/grants", "/operator/seal", "/operator/jobs/trash/run"} {
+		fields := []string{"username", "eve", "password", "a password", "name", "evil", "org", "evil", "role", "admin", "repoFullName", "eve/x", "confirm", "seal", "do", "disable"}
 		ann.contains(ann.Submit(form, fields...), 403, "Forbidden")
 		s := f.Send("POST", form, servertest.Form(fields...), "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site")
 		f.contains(s, 403, "another site")
 	}
 	f.contains(f.Open("/operator/users"), 200, "root")
-	if s := f.Open("/operator/users"); strings.Contains(s.Text, "eve") {
+	if s := f.Open("/operator/users"); strings.Contains(s.Text, "<h2>eve") {
 		t.Error("eve was added")
 	}
 }
@@ -96,6 +96,8 @@ func TestAnOperatorManagesTheBuiltInCodeHost(t *testing.T) {
 	f.does("/operator/orgs/members", "/operator/orgs", "bob (owner)", "org", "acme", "username", "bob", "role", "owner")
 	f.contains(f.Submit("/operator/orgs/members", "org", "none", "username", "bob", "role", "member"), 422, "There is no org")
 
+	f.does("/operator/orgs/members", "/operator/orgs", `<span class="note">nobody</span>`, "org", "acme", "username", "bob", "role", "none")
+
 	f.does("/operator/repos", "/operator/repos", "acme/api", "repoFullName", "acme/api", "public", "true")
 	f.contains(f.Open("/operator/repos"), 200, "<td>public</td>")
 	f.contains(f.Submit("/operator/repos", "repoFullName", "acme/api"), 409, "exists already")
@@ -104,6 +106,55 @@ func TestAnOperatorManagesTheBuiltInCodeHost(t *testing.T) {
 	f.contains(f.Submit("/operator/repos/grants", "repoFullName", "acme/none", "username", "bob", "role", "read"), 422, "acme/none")
 	f.contains(f.Open("/operator/users?offset=1"), 200, "root", `rel="prev"`)
 	f.contains(f.Open("/operator/users?offset=x"), 422, "")
+}
+
+// TestWhoLeavesIsLetInNoMore, whatever they have, and others are as before.
+func TestWhoLeavesIsLetInNoMore(t *testing.T) {
+	f := office(t)
+	f.in.User("bob")
+	f.in.User("ann")
+	key, login := f.in.Key("bob", "live", servertest.AllScopes...), f.in.SignIn("bob")
+	bob, ann := inBrowser(f.in, "bob"), inBrowser(f.in, "ann")
+	comes := func(what, token string, want bool) {
+		t.Helper()
+		_, err := f.in.Client(token).Me(t.Context())
+		if err == nil != want || err != nil && api.CodeOf(err) != api.Unauthorized {
+			t.Errorf("with the %s: %v", what, err)
+		}
+	}
+	comes("key", key.Token, true)
+	comes("login", login.Token, true)
+	expectSeen(t, bob.Open("/account"), 200, "bob")
+	f.contains(f.Open("/operator/users"), 200, `aria-label="Disable bob now"`)
+	f.does("/operator/users/disabled", "/operator/users", "let in no more", "username", "BOB", "do", "disable")
+	f.contains(f.Open("/operator/users"), 200, ">disabled<", `aria-label="Enable bob"`)
+	comes("key", key.Token, false)
+	comes("login", login.Token, false)
+	expect(t, bob.Open("/account"), 303, "/login?return=%2Faccount")
+	expectSeen(t, bob.Submit("/login", "username", "bob", "password", servertest.Password), 401, "This account is disabled")
+	expectSeen(t, bob.Submit("/login", "username", "bob", "password", "wrong password"), 401, "This is not the right password")
+	if _, err := f.in.Operator.SignIn(t.Context(), api.SignIn{Username: "bob"}); api.CodeOf(err) != api.Conflict {
+		t.Errorf("signed in by the operator: %v", err)
+	}
+	if _, err := f.in.Operator.IssueToken(t.Context(), api.IssueToken{Username: "bob", Name: "n", Environment: "live", Scopes: []string{api.ReadSecrets}}); api.CodeOf(err) != api.Conflict {
+		t.Errorf("given a key: %v", err)
+	}
+	expectSeen(t, ann.Open("/account"), 200, "ann")
+	f.in.Restart()
+	expectSeen(t, bob.Submit("/login", "username", "bob", "password", servertest.Password), 401, "This account is disabled")
+
+	f.does("/operator/users/disabled", "/operator/users", "can sign in again", "username", "bob", "do", "enable")
+	comes("key of who is back", key.Token, true)
+	comes("login that had ended", login.Token, false)
+	expect(t, bob.Open("/account"), 303, "/login?return=%2Faccount")
+	expect(t, bob.Submit("/login", "username", "bob", "password", servertest.Password), 303, "/")
+
+	f.contains(f.Submit("/operator/users/disabled", "username", "root", "do", "disable"), 409, "You cannot disable yourself.")
+	f.contains(f.Submit("/operator/users/disabled", "username", "none", "do", "disable"), 422, "There is no username")
+	f.contains(f.Submit("/operator/users/disabled", "username", "bob"), 400, "nothing that this page can do")
+	if log := f.Send("GET", "/v1/activity", "", "Accept", "application/json").Text; !strings.Contains(log, `"local_user_disabled"`) || !strings.Contains(log, `"local_user_enabled"`) {
+		t.Errorf("not recorded as root's: %s", log)
+	}
 }
 
 func TestAnOperatorLooksAfterTheServer(t *testing.T) {

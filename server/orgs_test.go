@@ -175,6 +175,14 @@ func TestOwnersOfTheOrganizationManageOverrides(t *testing.T) {
 	if _, err := ann.Collaborators(t.Context(), "acme/api"); api.CodeOf(err) != api.Forbidden {
 		t.Errorf("an owner is no admin otherwise: %v", err)
 	}
+	const at = "/vaults/acme/api/access"
+	page := inBrowser(in, "ann")
+	expectSeen(t, page.Open(at), 200, "What you may do", `<option value="user:`+idOf(t, in, "bob")+`">bob</option>`, "are members of the organization")
+	expect(t, page.Submit(at, "do", "create", "target", "user:"+idOf(t, in, "bob"), "environment", "staging", "canRead", "on"), 303, at)
+	expectSeen(t, page.Open(at), 200, "bob in staging")
+	if s := inBrowser(in, "bob").Open(at); s.Status != 200 || strings.Contains(s.Text, "<option") {
+		t.Errorf("a member: %d %s", s.Status, s.Text)
+	}
 	in.Member("acme", "bob", "owner")
 	in.Member("acme", "ann", "member")
 	if err := ann.DeleteOverride(t.Context(), "acme/api", made.ID); api.CodeOf(err) != api.Forbidden {

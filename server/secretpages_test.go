@@ -122,7 +122,7 @@ func TestValuesAreShownAsOftenAsThroughTheAPI(t *testing.T) {
 	for range 10 {
 		expectSeen(t, ann.Submit(page), 200, "canary-same")
 	}
-	s := expectSeen(t, ann.Submit(page), 429, "Too many reads of values: 10 are possible in 1m.")
+	s := expectSeen(t, ann.Submit(page), 429, "Too many reads of values: 10 are possible in 1m. Wait ", " seconds.", `<a class="button" href="`+page+`">Back to the page</a>`)
 	if s.Header.Get("Retry-After") == "" || strings.Contains(s.Text, "canary") {
 		t.Errorf("%v %s", s.Header, s.Text)
 	}

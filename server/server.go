@@ -95,6 +95,14 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if err != nil {
 		return err
 	}
+	providers, err := s.c.Hosting.providers(s.c.PublicURL, s.c.Version, s.c.TestOnlyNow)
+	if err != nil {
+		return err
+	}
+	back, err := origins(s.c.PublicURL, s.c.AllowedOrigins)
+	if err != nil {
+		return err
+	}
 	target, err := openStream(s.c.Audit.Stream)
 	if err != nil {
 		return err
@@ -119,7 +127,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,
 		Forge: host.client, ForgeURL: host.url, ForgeMovedFrom: host.before, RoleTTL: s.c.Forge.RoleTTL,
-		ForgeCredential: s.c.Forge.credential(),
+		ForgeCredential: s.c.Forge.credential(), Hosting: providers,
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{
@@ -133,7 +141,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
 		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
-		Stopping: s.stopping, Subgroups: s.c.Forge.Kind == forge.KindGitLab,
+		Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"coffer/store/kv"
@@ -95,6 +96,9 @@ func (c *check) vault(v Vault) error {
 	if err != nil {
 		return err
 	}
+	if err := c.syncLinks(v, envs); err != nil {
+		return err
+	}
 	active, trashed := 0, make(map[ID]int)
 	for _, e := range envs {
 		if err := c.environment(e); err != nil {
@@ -131,6 +135,28 @@ func (c *check) vault(v Vault) error {
 	}
 	if len(trashed) > 0 {
 		return c.fault("vault %s has trashed secrets of environments that are gone", v.ID)
+	}
+	return nil
+}
+
+// syncLinks holds a vault's links against what finds them and what they need.
+func (c *check) syncLinks(v Vault, envs []Environment) error {
+	all, err := c.SyncLinks(v.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if err := c.want(key(tagLinkConnection, l.Connection, v.ID, l.ID), nil, "link %s is not found by its connection", l.ID); err != nil {
+			return err
+		}
+		if err := c.want(key(tagConnection, l.Connection), nil, "link %s has no connection", l.ID); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(envs, func(e Environment) bool { return e.ID == l.Environment }) {
+			if err := c.fault("link %s is of an environment that is gone", l.ID); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -77,7 +77,10 @@ func (tx Tx) DeleteEnvironment(e Environment) error {
 	if err := tx.deleteOverridesOf(e); err != nil {
 		return err
 	}
-	for _, prefix := range [][]byte{key(tagNewest, e.Vault, e.ID), key(tagRevision, e.Vault, e.ID)} {
+	if err := tx.deleteLinksOf(e); err != nil {
+		return err
+	}
+	for _, prefix := range [][]byte{key(tagNewest, e.Vault, e.ID), key(tagRevision, e.Vault, e.ID), key(tagLedger, e.Vault, e.ID)} {
 		if err := deleteAll(tx.kv, prefix); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func writeSamples(tx Tx) error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
 		},
 		func() error {
-			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5})
+			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})
 		},
 		func() error { return tx.TakeDelivery(Delivery{ID: []byte("d"), At: 5}) },
 		func() error {
@@ -89,7 +89,7 @@ func writeSamples(tx Tx) error {
 		},
 		func() error {
 			return tx.PutAPIKey(APIKey{ID: id(4), User: id(3), Hash: [32]byte{1}, Prefix: "coffer_live_aaaa", Name: "ci", Environment: "live",
-				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9})
+				Scopes: 3, Sources: []string{"10.0.0.0/8"}, Created: 5, Expires: 6, Revoked: 7, Reason: "manual", LastUsed: 8, Uses: 9, Form: "f"})
 		},
 		func() error {
 			s := Session{ID: id(6), User: id(3), Created: 5, Expires: 6, LastUsed: 7, IP: "127.0.0.1", UserAgent: "coffer/1"}
@@ -129,6 +129,26 @@ func writeSamples(tx Tx) error {
 				IP: "127.0.0.1", UserAgent: "coffer/1", Requested: 5, Expires: 6, State: DeviceApproved, DecidedBy: id(3), DecidedIn: id(6), Decided: 5,
 				Confirm: [32]byte{4}, ConfirmIn: id(6), Session: id(7), Login: "Ann", Consumed: 6})
 		},
+		func() error {
+			return tx.PutConnection(Connection{ID: id(10), User: id(3), Provider: "vercel", Account: "u1", AccountName: "ann", Team: "t1", TeamName: "Acme",
+				Kind: "pasted", Access: []byte("a"), Refresh: []byte("r"), Expires: 6, Broken: true, Created: 5, Updated: 6, Generation: 2})
+		},
+		func() error {
+			return tx.PutSyncLink(SyncLink{ID: id(11), Vault: id(1), Environment: envs[0].ID, User: id(3), Connection: id(10), Provider: "vercel",
+				Project: "p1", ProjectName: "api", Service: "s1", ServiceName: "web", Target: "production", Auto: true, References: true, Created: 5,
+				Synced: 6, Revision: 2, Status: "partial", Problem: "A sentence.", Ended: 6, Failures: 1, Next: 7, Drift: 3, Checked: 8})
+		},
+		func() error { return tx.PutLedgerKey(id(1), LedgerKey{Generation: 1, Sealed: []byte("k")}) },
+		func() error {
+			return tx.PutLedgerEntry(envs[0], Place{1}, "A1", LedgerEntry{Fingerprint: []byte("f"), Mark: "m", Revision: 2, At: 5})
+		},
+		func() error {
+			return tx.PutSyncRun(SyncRun{ID: id(12), Vault: id(1), Environment: envs[0].ID, User: id(3), Connection: id(10), SyncLink: id(11), Place: Place{1},
+				Provider: "vercel", Project: "p1", ProjectName: "api", Service: "s1", Target: "production", Pull: true, References: true, Deletes: []string{"A9"},
+				Status: "partial", Created: 1, Updated: 2, Deleted: 3, Skipped: 4, Failed: []SyncFailure{{Key: "A1", Operation: "update", Code: "too_large", RequestID: "r"}},
+				Total: 7, Began: 5, Ended: 6, Canceled: true, Test: true})
+		},
+		func() error { return tx.PutSyncLease(Place{1}, SyncLease{Run: id(12), Until: 9}) },
 	} {
 		if err := write(); err != nil {
 			return err

@@ -21,6 +21,7 @@ type APIKey struct {
 	Reason      string   `cbor:"12,keyasint"`
 	LastUsed    Millis   `cbor:"13,keyasint"`
 	Uses        uint64   `cbor:"14,keyasint"`
+	Form        string   `cbor:"15,keyasint,omitempty"` // that made it, or "": none makes two
 }
 
 var apiKeys = table[APIKey]{tagAPIKey, "API key"}

@@ -65,6 +65,16 @@ const (
 	tagDelivery       = 0x56 // SHA-256 of the delivery's id → Delivery
 	tagEvent          = 0x57 // number → Event
 	tagOrgMember      = 0x58 // org user → OrgMember
+	tagConnection     = 0x60 // connection → Connection
+	tagConnectionUser = 0x61 // user connection → nothing
+	tagLink           = 0x62 // vault link → SyncLink
+	tagLinkConnection = 0x63 // connection vault link → nothing
+	tagLinkAuto       = 0x64 // vault link → nothing; of links that sync by themselves
+	tagLedgerKey      = 0x65 // vault → LedgerKey
+	tagLedger         = 0x66 // vault environment place name → LedgerEntry
+	tagSyncRun        = 0x67 // run → SyncRun
+	tagSyncRunVault   = 0x68 // vault run → nothing
+	tagSyncLease      = 0x69 // place → SyncLease
 )
 
 // key builds a key from its tag and parts: ID, uint64, string or []byte.

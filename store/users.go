@@ -9,6 +9,7 @@ type User struct {
 	Email     string `cbor:"5,keyasint"`
 	AvatarURL string `cbor:"6,keyasint"`
 	Created   Millis `cbor:"7,keyasint"`
+	Disabled  Millis `cbor:"8,keyasint,omitempty"` // since when nothing of theirs lets anybody in; 0 is not
 }
 
 var users = table[User]{tagUser, "user"}

@@ -221,6 +221,8 @@ func (tx Tx) DeleteVault(v Vault) error {
 		tx.kv.Delete(key(tagVaultRepo, v.RepoID)),
 		deleteAll(tx.kv, key(tagVaultKey, v.ID)),
 		deleteAll(tx.kv, key(tagOverride, v.ID)),
+		ledgerKeys.delete(tx.kv, v.ID),
+		tx.deleteSyncRunsOf(v.ID),
 		tx.unfile(v),
 	)
 }

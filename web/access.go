@@ -1,6 +1,9 @@
 package web
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Access says who may do what in a vault.
 type Access struct {
@@ -9,6 +12,7 @@ type Access struct {
 	Columns   []string // environments
 	Mine      []Rights
 	People    []Person // nil for who is not shown them
+	Members   []Person // of the organization, for who manages overrides and is not shown the people
 	Unlisted  string   // why an admin is not shown them, or ""
 	Overrides []Override
 	CanManage bool
@@ -66,7 +70,7 @@ func (a Access) Title() string { return "Access · " + a.Inside.Name }
 
 // Known are the people that an override can name: those who have signed in here.
 func (a Access) Known() (all []Person) {
-	for _, p := range a.People {
+	for _, p := range slices.Concat(a.People, a.Members) {
 		if p.ID != "" {
 			all = append(all, p)
 		}

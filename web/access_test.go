@@ -23,6 +23,7 @@ var accessSamples = map[string]Page{
 		Create: Form{Values: map[string]string{"target": "user:1", "environment": "production", "canRead": "on"}, Problem: "Nothing.",
 			Problems: map[string]string{"target": "No.", "environment": "No."}},
 	},
+	"access of an owner":  Access{Frame: matrixFrame, Role: "read", CanManage: true, Members: []Person{{ID: "1", Name: "ann", Role: "owner"}}, Columns: []string{"a"}, Mine: []Rights{{}}},
 	"access to look at":   Access{Frame: matrixFrame, Role: "read", Columns: []string{"development"}, Mine: []Rights{{true, false}}, Defaults: someDefaults},
 	"access to nothing":   Access{Frame: matrixFrame, Role: "read", Defaults: someDefaults},
 	"access without list": Access{Frame: matrixFrame, Role: "admin", Unlisted: "The code host is down.", CanManage: true, Columns: []string{"a"}, Mine: []Rights{{}}},
@@ -31,6 +32,7 @@ var accessSamples = map[string]Page{
 var accessEvils = map[string]Page{
 	"access": Access{
 		Frame: Frame{User: evil, Inside: &Inside{Name: evil, At: "/" + evil}}, Role: evil, Columns: []string{evil}, CanManage: true, Unlisted: evil,
+		Members:   []Person{{ID: evil, Name: evil, Role: evil}},
 		People:    []Person{{ID: evil, Name: evil, Role: evil, Rights: []Rights{{}}}},
 		Overrides: []Override{{ID: evil, Who: evil, Environment: evil, By: evil}, {ID: evil, Who: evil, IsRole: true}},
 		Roles:     []string{evil}, Defaults: []Default{{Role: evil}},

@@ -36,3 +36,6 @@ func (e Environment) Title() string { return e.Row.Name + " · " + e.Inside.Name
 
 // Place is where an environment stands in its list, from 1.
 func (EnvironmentRow) Place(i int) int { return i + 1 }
+
+// Last reports whether this row is the last one.
+func (e Environments) Last(i int) bool { return i == len(e.Rows)-1 }

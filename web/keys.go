@@ -12,6 +12,7 @@ type Keys struct {
 	Ended  []Key // revoked and expired ones
 	Scopes []Scope
 	Create Form
+	Once   string // tells this form from all others
 	Now    time.Time
 }
 

@@ -29,6 +29,7 @@ var keysEvils = map[string]Page{
 		Scopes: []Scope{{evil, evil}},
 		Live:   []Key{{ID: evil, Name: evil, Prefix: evil, Environment: evil, Scopes: []Scope{{evil, evil}}, Sources: []string{evil}}},
 		Ended:  []Key{{ID: evil, Name: evil, Prefix: evil, Environment: evil, Scopes: []Scope{{evil, evil}}, Sources: []string{evil}}},
+		Once:   evil,
 		Create: Form{Values: map[string]string{"name": evil, "environment": evil, "scopes": evil, "expiresInDays": evil, "allowedIps": evil},
 			Problems: map[string]string{"name": evil, "environment": evil, "scopes": evil, "expiresInDays": evil, "allowedIps": evil}, Problem: evil},
 	},

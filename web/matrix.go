@@ -1,6 +1,10 @@
 package web
 
-import "time"
+import (
+	"net/url"
+	"strings"
+	"time"
+)
 
 // Matrix shows which key of a vault is set in which environment. It holds no value.
 type Matrix struct {
@@ -73,4 +77,72 @@ func (m Matrix) Empty() bool {
 		}
 	}
 	return true
+}
+
+// shownRow is a row as the template writes it. A page has thousands of cells, and
+// each action of a template costs more than the text that it writes: so texts are
+// put together here, and the template is left with escaping them.
+type shownRow struct {
+	Key   string
+	Cells []shownCell
+}
+
+type shownCell struct {
+	Set bool
+
+	// To is the address that the cell leads to, or "". Its first slash is left to the
+	// template, which then need not look at each whether it leads elsewhere.
+	To     string
+	Label  string // of that link, for who does not see the table around it
+	Same   string // the letter, where values of the row differ
+	Change change // the last one, if it is recent
+}
+
+// change is what a cell says of one.
+type change struct{ Text, Day string }
+
+// matrixRows are the rows of a matrix.
+func (p *Pages) matrixRows(m Matrix) []shownRow {
+	at := strings.TrimPrefix(p.Path(m.Inside.At), "/") + "/secrets/"
+	// What was pushed together changed at the same time, and is put in words once.
+	changes := make(map[MatrixCell]change)
+	rows := make([]shownRow, len(m.Rows))
+	for i, r := range m.Rows {
+		rows[i] = shownRow{r.Key, make([]shownCell, len(r.Cells))}
+		for j, c := range r.Cells {
+			shown := showCell(at, r, c, m.Columns[j].CanWrite)
+			if c.Changed {
+				alike := MatrixCell{Updated: c.Updated, By: c.By}
+				if changes[alike].Text == "" {
+					changes[alike] = showChange(m.Now, c)
+				}
+				shown.Change = changes[alike]
+			}
+			rows[i].Cells[j] = shown
+		}
+	}
+	return rows
+}
+
+func showCell(at string, r MatrixRow, c MatrixCell, canWrite bool) shownCell {
+	name := r.Key + " in " + c.Environment
+	switch {
+	case c.Secret != "" && r.Differs:
+		return shownCell{Set: true, To: at + c.Secret, Label: name + ": differs, " + c.Same, Same: c.Same}
+	case c.Secret != "":
+		return shownCell{Set: true, To: at + c.Secret, Label: name + ": set"}
+	case canWrite:
+		query := "set?environment=" + url.QueryEscape(c.Environment) + "&key=" + url.QueryEscape(r.Key)
+		return shownCell{To: at + query, Label: name + ": missing, set it"}
+	default:
+		return shownCell{}
+	}
+}
+
+func showChange(now time.Time, c MatrixCell) change {
+	text := "changed " + since(now, c.Updated)
+	if c.By != "" {
+		text += " by " + c.By
+	}
+	return change{text, day(c.Updated)}
 }

@@ -18,6 +18,7 @@ var matrixSamples = map[string]Page{
 				{Environment: "production", Secret: "2", Same: "B", Updated: someDay},
 			}},
 			{Key: "AB", Cells: []MatrixCell{{Environment: "development", Secret: "3", Same: "A"}, {Environment: "production"}}},
+			{Key: "B", Cells: []MatrixCell{{Environment: "development"}, {Environment: "production", Secret: "4", Same: "A"}}},
 		},
 		Pager: Pager{From: 1, To: 2, Total: 3, Next: "/vaults/acme/api?offset=2"}, ReadOnly: "The plan.", Now: someDay,
 	},
@@ -41,7 +42,12 @@ var matrixEvils = map[string]Page{
 // TestTheMatrixSaysInWordsWhatACellIs, not by colour alone.
 func TestTheMatrixSaysInWordsWhatACellIs(t *testing.T) {
 	text := rendered(t, "", matrixSamples["matrix"])
-	for _, part := range []string{">differs: A<", ">differs: B<", ">set<", ">missing<", ">protected<", ">read only<", "by bob", `<th scope="row"><code>AB</code>`, "<caption"} {
+	for _, part := range []string{">differs: A<", ">differs: B<", ">set<", ">missing<", ">protected<", ">read only<", `<th scope="row"><code>AB</code>`, "<caption",
+		`href="/vaults/acme/api/secrets/1" aria-label="A in development: differs, A"`,
+		`<small title="20 November 2026, 09:15 UTC">changed just now by bob</small>`,
+		`href="/vaults/acme/api/secrets/3" aria-label="AB in development: set"`,
+		`href="/vaults/acme/api/secrets/set?environment=development&amp;key=B" aria-label="B in development: missing, set it"`,
+	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %s in %s", part, text)
 		}

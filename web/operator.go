@@ -44,6 +44,8 @@ type LocalUsers struct {
 type LocalUser struct {
 	Name     string
 	Operator bool
+	Disabled bool
+	Myself   bool // who is looking, and is not offered to lock themselves out
 }
 
 // LocalOrgs lists the organizations of the built-in code host.

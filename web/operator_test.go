@@ -12,7 +12,7 @@ var operatorSamples = map[string]Page{
 		Jobs:    []Job{{Name: "trash", Last: someDay, Next: someDay, Removed: 3, Error: "No."}, {Name: "audit", Running: true, Next: someDay}, {Name: "new", Next: someDay}},
 		Limits:  []Limit{{"general", "requests", "100 in 15m"}, {"bulk", "pushes and pulls", "off"}}},
 	"server in need": Operator{Hindrance: "The storage is full.", Problem: "No."},
-	"users":          LocalUsers{Tabs: operatorTabs, Rows: []LocalUser{{"ann", true}, {"bob", false}}, Pager: Pager{From: 1, To: 2, Total: 3, Next: "/operator/users?offset=2"}},
+	"users":          LocalUsers{Tabs: operatorTabs, Rows: []LocalUser{{Name: "ann", Operator: true, Myself: true}, {Name: "bob"}, {Name: "eve", Disabled: true}}, Pager: Pager{From: 1, To: 2, Total: 3, Next: "/operator/users?offset=2"}},
 	"users wrong":    LocalUsers{Tabs: operatorTabs, Form: wrongForm},
 	"orgs":           LocalOrgs{Tabs: operatorTabs, Rows: []LocalGroup{{Name: "acme", People: []Grantee{{"ann", "owner"}, {"bob", "member"}}}, {Name: "empty"}}},
 	"orgs wrong":     LocalOrgs{Tabs: operatorTabs, Create: wrongForm, Member: wrongForm},
@@ -29,7 +29,7 @@ var (
 var operatorEvils = map[string]Page{
 	"server": Operator{Tabs: []Place{{evil, evil, evil}}, Version: evil, Server: evil, Forge: evil, AuditKey: evil, Methods: []UnsealMethod{{evil, evil, someDay}},
 		Jobs: []Job{{Name: evil, Error: evil}}, Limits: []Limit{{evil, evil, evil}}, Hindrance: evil, Problem: evil},
-	"users": LocalUsers{Rows: []LocalUser{{evil, true}}, Form: evilFields},
+	"users": LocalUsers{Rows: []LocalUser{{Name: evil, Operator: true}, {Name: evil, Disabled: true}}, Form: evilFields},
 	"orgs":  LocalOrgs{Rows: evilGroups, Create: evilFields, Member: evilFields},
 	"repos": LocalRepos{Rows: evilGroups, Create: evilFields, Grant: evilFields, Roles: []string{evil}},
 }

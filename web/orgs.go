@@ -21,6 +21,7 @@ type OrgRow struct {
 type Org struct {
 	Frame
 	Forge   string // name of the code host, or "" for the built-in one
+	Tabs    []Place
 	Row     OrgRow
 	IsOwner bool
 	Trial   string // what came of it, or "" for none

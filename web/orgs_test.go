@@ -8,6 +8,7 @@ var orgsSamples = map[string]Page{
 	"orgs":    Orgs{Frame: Frame{User: "ann"}, Forge: "GitHub", Rows: []OrgRow{someOrg, {"other", "", "/orgs/other", "member", "free", 1, 0}}},
 	"no orgs": Orgs{Frame: Frame{User: "ann"}},
 	"org": Org{
+		Tabs:  []Place{{Name: "Members", Path: "/orgs/acme", Current: "page"}, {Name: "Plan", Path: "/orgs/acme/plan"}},
 		Frame: Frame{User: "ann"}, Forge: "GitHub", Row: someOrg, IsOwner: true, Trial: "active",
 		People: []OrgPerson{{"ann", "owner", true, someDay}, {"bob", "member", true, someDay.AddDate(-3000, 0, 0)}, {"eve", "member", false, someDay}},
 		Rename: Form{Values: map[string]string{"displayName": "X"}, Problems: map[string]string{"displayName": "No."}, Problem: "Nothing."},
@@ -19,6 +20,7 @@ var orgsSamples = map[string]Page{
 var orgsEvils = map[string]Page{
 	"orgs": Orgs{Forge: evil, Rows: []OrgRow{{evil, evil, "/" + evil, evil, evil, 1, 1}}},
 	"org": Org{
+		Tabs:  []Place{{evil, "/" + evil, evil}},
 		Forge: evil, Row: OrgRow{evil, evil, "/" + evil, evil, evil, 1, 1}, IsOwner: true, Trial: evil, People: []OrgPerson{{Name: evil, Role: evil}},
 		Rename: Form{Values: map[string]string{"displayName": evil}, Problems: map[string]string{"displayName": evil}, Problem: evil},
 		Rights: []OrgDefault{{evil, []Choice{{Field{evil, evil, evil}, evil, []Option{{evil, evil}}}}}}, Defaults: Form{Problem: evil}, Sync: Form{Problem: evil},

@@ -13,7 +13,7 @@
 //     can use what parts.html defines: "wrong", "invalid", "time", "pager",
 //     "search", "types", "where" and "confirm". Functions: asset, path (every
 //     address of ours), day, date, moment, ago, since, iso, count, confirm,
-//     confirmOf;
+//     confirmOf, matrixRows;
 //   - a sample in the tests, which look at every page there is.
 //
 // A page that a script makes more comfortable has a method Script that names a
@@ -33,6 +33,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -131,22 +132,23 @@ type Asset struct {
 // Pages renders pages whose links begin with a base path.
 type Pages struct {
 	base      string
-	templates map[string]*template.Template
+	templates map[string]func() *template.Template
 	assets    map[string]Asset  // by the last part of their address
 	addresses map[string]string // of assets, by their own name
 }
 
-// New reads all templates and assets. A mistake in one is a panic: they are
-// built in, so nobody but us could mend it.
+// New reads all assets. Templates are read when a page first needs them, because
+// reading all of them is much of the time that the program takes to start. A mistake
+// in one is a panic: they are built in, so nobody but us could mend it.
 func New(base string) *Pages {
 	p := &Pages{
-		base: strings.TrimRight(base, "/"), templates: make(map[string]*template.Template),
+		base: strings.TrimRight(base, "/"), templates: make(map[string]func() *template.Template),
 		assets: make(map[string]Asset), addresses: make(map[string]string),
 	}
 	p.readAssets()
 	layout := template.Must(template.New("layout.html").
 		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "date": date, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count,
-			"confirm": confirmation, "confirmOf": confirmationOf}).
+			"confirm": confirmation, "confirmOf": confirmationOf, "matrixRows": p.matrixRows}).
 		Option("missingkey=error").
 		ParseFS(files, around...))
 	all, err := fs.Glob(files, "templates/*.html")
@@ -155,8 +157,9 @@ func New(base string) *Pages {
 	}
 	for _, name := range all {
 		if !slices.Contains(around, name) {
-			own := template.Must(layout.Clone())
-			p.templates[path.Base(name)] = template.Must(own.ParseFS(files, name))
+			p.templates[path.Base(name)] = sync.OnceValue(func() *template.Template {
+				return template.Must(template.Must(layout.Clone()).ParseFS(files, name))
+			})
 		}
 	}
 	return p
@@ -235,7 +238,7 @@ func (p *Pages) Asset(hashed string) (Asset, bool) {
 // Render writes a page. What it wrote before an error is of no use, so to should
 // be a buffer.
 func (p *Pages) Render(to io.Writer, page Page) error {
-	if err := p.templates[page.file()].Execute(to, page); err != nil {
+	if err := p.templates[page.file()]().Execute(to, page); err != nil {
 		return fmt.Errorf("render %s: %w", page.file(), err)
 	}
 	return nil

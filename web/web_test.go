@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -122,6 +123,39 @@ var entryEvils = map[string]Page{
 	"message": Message{Heading: evil, Text: evil, Next: []Link{{evil, evil}}, Trace: evil, Frame: Frame{
 		User: evil, Notice: evil, Places: []Place{{evil, evil, evil}}, Inside: &Inside{Name: evil, At: evil, Places: []Place{{evil, evil, evil}}},
 	}},
+}
+
+// TestEveryTemplateIsShown by a sample, since a template is read only when a page
+// needs it, and a mistake in it comes to light no sooner.
+func TestEveryTemplateIsShown(t *testing.T) {
+	shown := make(map[string]bool)
+	for _, page := range samples {
+		shown[page.file()] = true
+	}
+	for name := range New("").templates {
+		if !shown[name] {
+			t.Errorf("no sample shows %s", name)
+		}
+	}
+}
+
+// TestTemplatesAreReadAtOnce by requests that are the first ones for their pages.
+func TestTemplatesAreReadAtOnce(t *testing.T) {
+	want := make(map[string]string)
+	for name, page := range samples {
+		want[name] = rendered(t, "", page)
+	}
+	pages := New("")
+	var asking sync.WaitGroup
+	for name, page := range samples {
+		asking.Go(func() {
+			var out bytes.Buffer
+			if err := pages.Render(&out, page); err != nil || out.String() != want[name] {
+				t.Errorf("%s is another page: %v", name, err)
+			}
+		})
+	}
+	asking.Wait()
 }
 
 func TestWhatPagesShowIsEscaped(t *testing.T) {

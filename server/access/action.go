@@ -45,6 +45,7 @@ const (
 	EnvironmentRename
 	EnvironmentDelete
 	EnvironmentRetype
+	EnvironmentMove
 
 	UserMe
 	UserUsage
@@ -68,6 +69,7 @@ const (
 	SyncLinkSave
 	SyncLinkDelete
 	SyncJob
+	SyncCancel
 
 	OrgList
 	OrgGet
@@ -106,6 +108,7 @@ const (
 
 	LocalUserAdd
 	LocalUserList
+	LocalUserDisable
 	LocalOrgAdd
 	LocalOrgList
 	LocalMemberSet

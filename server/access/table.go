@@ -57,6 +57,7 @@ var rows = [actionEnd]Row{
 	EnvironmentRename: {Name: "environment_rename", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
 	EnvironmentDelete: {Name: "environment_delete", Scopes: scopeD, Kinds: Any, Role: Admin, Test: Unguarded},
 	EnvironmentRetype: {Name: "environment_retype", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
+	EnvironmentMove:   {Name: "environment_move", Scopes: scopeW, Kinds: Any, Role: Admin, Test: Unguarded},
 
 	UserMe:        {Name: "user_me", Scopes: scopeR, Kinds: Any},
 	UserUsage:     {Name: "user_usage", Scopes: scopeR, Kinds: Any},
@@ -81,6 +82,7 @@ var rows = [actionEnd]Row{
 	SyncLinkSave:   {Name: "sync_link_save", Scopes: scopeW, Kinds: Any, Role: Read, Rights: envR},
 	SyncLinkDelete: {Name: "sync_link_delete", Scopes: scopeW, Kinds: Any, Role: Read},
 	SyncJob:        {Name: "sync_job", Scopes: scopeR, Kinds: Any},
+	SyncCancel:     {Name: "sync_cancel", Scopes: scopeW, Kinds: Any},
 
 	OrgList:        {Name: "org_list", Scopes: scopeR, Kinds: Any},
 	OrgGet:         {Name: "org_get", Scopes: scopeR, Kinds: Any, Standing: Member},
@@ -117,8 +119,11 @@ var rows = [actionEnd]Row{
 	BillingCheckout:     {Name: "billing_checkout", Kinds: People},
 	BillingManage:       {Name: "billing_manage", Kinds: People},
 
-	LocalUserAdd:   {Name: "local_user_add", Kinds: Operators},
-	LocalUserList:  {Name: "local_user_list", Kinds: Operators},
+	LocalUserAdd:  {Name: "local_user_add", Kinds: Operators},
+	LocalUserList: {Name: "local_user_list", Kinds: Operators},
+
+	LocalUserDisable: {Name: "local_user_disable", Kinds: Operators},
+
 	LocalOrgAdd:    {Name: "local_org_add", Kinds: Operators},
 	LocalOrgList:   {Name: "local_org_list", Kinds: Operators},
 	LocalMemberSet: {Name: "local_member_set", Kinds: Operators},

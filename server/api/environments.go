@@ -98,3 +98,25 @@ type RetypedEnvironment struct {
 	OldType     string `json:"oldType"`
 	NewType     string `json:"newType"`
 }
+
+// MoveEnvironment asks for another place in the order in which environments are
+// shown: the one of the environment that has this displayOrder now.
+type MoveEnvironment struct {
+	EnvironmentRef
+	DisplayOrder int `json:"displayOrder" need:"true"`
+}
+
+// Check holds the place against the first there is. Which is the last, only the
+// vault can tell.
+func (r MoveEnvironment) Check(f *Fields) {
+	r.EnvironmentRef.Check(f)
+	f.between("displayOrder", &r.DisplayOrder, 0, 1<<31-1)
+}
+
+// MovedEnvironment answers a change of the order.
+type MovedEnvironment struct {
+	Environment  string              `json:"environment"`
+	OldOrder     int                 `json:"oldOrder"`
+	NewOrder     int                 `json:"newOrder"`
+	Environments []EnvironmentDetail `json:"environments"`
+}

@@ -44,10 +44,23 @@ type LocalUser struct {
 	ID       int64  `json:"id"`
 	Username string `json:"username"`
 	Operator bool   `json:"operator"`
+	Disabled bool   `json:"disabled"`
 }
 
+// AddedLocalUser answers the making of a user.
+type AddedLocalUser struct{ LocalUser }
+
 // Created says that something new was made.
-func (LocalUser) Created() (bool, string) { return true, "" }
+func (AddedLocalUser) Created() (bool, string) { return true, "" }
+
+// DisableLocalUser asks to let a user in no more, or in again.
+type DisableLocalUser struct {
+	Username string `json:"username" need:"true"`
+	Disabled bool   `json:"disabled" need:"true"`
+}
+
+// Check finds nothing wrong: a user who cannot be is not known.
+func (DisableLocalUser) Check(*Fields) {}
 
 // ListLocal asks for a page of what the built-in code host has of something.
 type ListLocal struct{ Page }
@@ -91,15 +104,16 @@ type LocalOrg struct {
 // Created says that something new was made.
 func (LocalOrg) Created() (bool, string) { return true, "" }
 
-// SetLocalMember asks to give a user a role in an organization.
+// SetLocalMember asks to give a user a role in an organization; "none" takes them
+// out of it.
 type SetLocalMember struct {
 	Org      string `json:"org" need:"true"`
 	Username string `json:"username" need:"true"`
 	Role     string `json:"role" need:"true"`
 }
 
-// Check holds the role against the two there are.
-func (r SetLocalMember) Check(f *Fields) { f.oneOf("role", r.Role, "owner", "member") }
+// Check holds the role against those there are.
+func (r SetLocalMember) Check(f *Fields) { f.oneOf("role", r.Role, "owner", "member", "none") }
 
 // AddLocalRepo asks for a repository of the built-in forge.
 type AddLocalRepo struct {

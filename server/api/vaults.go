@@ -58,7 +58,7 @@ type Vault struct {
 	IsReadOnly         bool                `json:"isReadOnly"`
 	ReadonlyReason     *string             `json:"readonlyReason"`
 	Warning            *string             `json:"warning"`
-	Syncs              []struct{}          `json:"syncs"`
+	Syncs              []VaultSync         `json:"syncs"`
 	CreatedAt          Time                `json:"createdAt"`
 	UpdatedAt          Time                `json:"updatedAt"`
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,12 +24,14 @@ import (
 	"coffer/store/kv/bolt"
 )
 
-// layout is how much a data file holds. Every vault has the three usual
-// environments; Filled says how many of them hold Secrets secrets.
+// layout is how much a data file holds. Filled says how many environments of a
+// vault hold Secrets secrets; with a fourth one, it has one more than the usual.
 type layout struct{ Vaults, Filled, Secrets int }
 
-// The usual environments, the one that requests are about first.
-var environments = []string{"production", "staging", "development"}
+// The usual environments, the one that requests are about first, and another one.
+var environments = []string{"production", "staging", "development", "preview"}
+
+const usual = 3
 
 // data is a data file ready to be served, and a token for all that is in it.
 type data struct {
@@ -39,6 +42,7 @@ type data struct {
 
 const (
 	owner    = "bench"
+	password = "a password"
 	dataNote = "bench.json" // beside a finished data file: what it holds
 )
 
@@ -128,7 +132,7 @@ func addOwner(ctx context.Context, w *warden.Warden) (token string, err error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = w.AddLocalUser(ctx, operator, api.AddLocalUser{Username: owner, Password: api.NewSecret("a password")})
+	_, err = w.AddLocalUser(ctx, operator, api.AddLocalUser{Username: owner, Password: api.NewSecret(password)})
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +175,13 @@ func fillVault(ctx context.Context, w *warden.Warden, who warden.Caller, i int, 
 	if _, err := w.CreateVault(ctx, who, api.CreateVault{RepoFullName: repository(i)}); err != nil {
 		return err
 	}
-	for _, e := range environments[:l.Filled] {
+	for n, e := range environments[:l.Filled] {
+		if n >= usual {
+			at := api.Ref{Owner: owner, Repo: strings.TrimPrefix(repository(i), owner+"/")}
+			if _, err := w.CreateEnvironment(ctx, who, api.CreateEnvironment{Ref: at, Name: e}); err != nil {
+				return err
+			}
+		}
 		_, err := w.Push(ctx, who, api.PushSecrets{
 			RepoFullName: repository(i), Environment: e, Secrets: secretValues(i, l.Secrets, 0),
 		})

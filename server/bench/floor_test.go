@@ -60,6 +60,8 @@ func serveFloor() error {
 	g.GET("/v1/secrets/pull", s.serve)
 	g.POST("/v1/secrets/push", s.serve)
 	g.POST("/v1/vaults/:owner/:repo/secrets", s.serve)
+	g.GET("/", s.serve)
+	g.GET("/vaults/:owner/:repo", s.serve)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

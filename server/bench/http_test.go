@@ -127,6 +127,12 @@ func contest(b *testing.B, w workload, d *data, targets []target) {
 	subject := newSide(b, startSubject(b, d, w.reads), scripts)
 	answer := fetchAnswer(b, subject.addr, scripts[0][0])
 	under := newSide(b, startFloor(b, floor{Answer: answer, Put: w.put, Audit: w.audit}), scripts)
+	takeTurns(b, under, subject, w.goal)
+}
+
+// takeTurns measures pairs of stretches, and reports what they came to.
+func takeTurns(b *testing.B, under, subject *side, g goal) {
+	b.Helper()
 	under.turn(b, stretch/4)
 	subject.turn(b, stretch/4)
 	stop := subject.profile(b)
@@ -135,7 +141,7 @@ func contest(b *testing.B, w workload, d *data, targets []target) {
 		subject.samples = append(subject.samples, subject.turn(b, stretch))
 	}
 	stop()
-	record(b, under.samples, subject.samples, w.goal)
+	record(b, under.samples, subject.samples, g)
 }
 
 // fetchAnswer is the body of the subject's own answer.

@@ -68,25 +68,14 @@ func BenchmarkScale(b *testing.B) {
 					where = "anywhere"
 				}
 				b.Run(name+"/"+where+"/clients="+strconv.Itoa(clients), func(b *testing.B) {
-					compareSizes(b,
+					takeTurns(b,
 						newSide(b, under, wanderers(small, name, clients, smallLayout.Vaults)),
-						newSide(b, subject, wanderers(large, name, clients, vaults)))
+						newSide(b, subject, wanderers(large, name, clients, vaults)),
+						goal{latency: 1.3, throughput: 1 / 1.3})
 				})
 			}
 		}
 	}
-}
-
-func compareSizes(b *testing.B, small, large *side) {
-	small.turn(b, stretch/4)
-	large.turn(b, stretch/4)
-	stop := large.profile(b)
-	for b.Loop() {
-		small.samples = append(small.samples, small.turn(b, stretch))
-		large.samples = append(large.samples, large.turn(b, stretch))
-	}
-	stop()
-	record(b, small.samples, large.samples, goal{latency: 1.3, throughput: 1 / 1.3})
 }
 
 // wanderers ask about vaults all over, always in the same order.

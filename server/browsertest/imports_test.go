@@ -68,6 +68,17 @@ func TestSomebodyImportsAFileAndSkipsALine(t *testing.T) {
 	b.wants("Secrets", "What you chose is stored.", "All (2)")
 }
 
+// drops drops a file on the form for one, and waits for the page that comes.
+func (b *browser) drops(content string) {
+	b.t.Helper()
+	const drop = `(() => {
+		const files = new DataTransfer();
+		files.items.add(new File([%q], "x.env"));
+		document.querySelector("form[data-drop]").dispatchEvent(new DragEvent("drop", { dataTransfer: files, cancelable: true, bubbles: true }));
+	})()`
+	b.comes(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(drop, content)))
+}
+
 // TestAFileCanBeDropped, where scripts run.
 func TestAFileCanBeDropped(t *testing.T) {
 	in := serve(t)
@@ -75,11 +86,6 @@ func TestAFileCanBeDropped(t *testing.T) {
 	b.scripts(true)
 	b.open("/vaults/ann/app/import")
 	b.find("See what would change", button)
-	const drop = `(() => {
-		const files = new DataTransfer();
-		files.items.add(new File([%q], "x.env"));
-		document.querySelector("form[data-drop]").dispatchEvent(new DragEvent("drop", { dataTransfer: files, cancelable: true, bubbles: true }));
-	})()`
-	b.comes(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(drop, "DROPPED=1\n")))
+	b.drops("DROPPED=1\n")
 	b.wants("What would change in development", "DROPPED", "1 to create")
 }

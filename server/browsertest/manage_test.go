@@ -30,6 +30,9 @@ func TestAProgramUsesAKey(t *testing.T) {
 	b.fill("Repository", "ann/api")
 	b.press("Create vault")
 	key := b.makesKey("pipeline", "write:secrets")
+	b.comes(chromedp.Reload())
+	b.wants("API keys", `The key "pipeline" was made already`)
+	b.looksGood("keys-again")
 	c := newTerminal(t)
 	c.env = []string{"COFFER_URL=" + in.url, "COFFER_TOKEN=" + key, "COFFER_REPO=ann/api"}
 	c.file(".env", "DB_URL=postgres://x\nOLD=1\n")
@@ -52,6 +55,31 @@ func TestAProgramUsesAKey(t *testing.T) {
 	b.wants("API keys", "The key is revoked.")
 	if said := c.fails(2, "ls", "-e", "development"); strings.Contains(said, key) {
 		t.Error(said)
+	}
+}
+
+// TestEnvironmentsAreMovedByKeyboard, which stays on the button that was pressed.
+func TestEnvironmentsAreMovedByKeyboard(t *testing.T) {
+	in := serve(t)
+	in.user("ann")
+	b := newBrowser(t, in.url)
+	b.open("/")
+	b.signIn("ann", password)
+	b.fill("Repository", "ann/api")
+	b.press("Create vault")
+	b.press("Environments")
+	b.press("Move production up")
+	b.wants("Environments", "The environment has its new place.")
+	if got := b.focused(); got != "Move production up" {
+		t.Errorf("the cursor is on %q", got)
+	}
+	b.enter()
+	if got := b.focused(); got != "Move production down" {
+		t.Errorf("the cursor is on %q, and production is the first", got)
+	}
+	b.looksGood("environments-moved")
+	if rows := get(b, chromedp.Evaluate[string]("Array.from(document.querySelectorAll('tbody th'), h => h.innerText).join(' ')")); rows != "production development staging" {
+		t.Errorf("the order is %s", rows)
 	}
 }
 

@@ -137,8 +137,18 @@ func TestTheFirstRun(t *testing.T) {
 	}
 }
 
+// copies presses a button that copies something, and returns what it copied.
+func (b *browser) copies(name string) string {
+	b.t.Helper()
+	evaluate[bool](b, `Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: async (text) => { window.copied = text; } } }) && true`)
+	do(b, clickOn(b.find(name, button)))
+	b.find("Copied", button)
+	return evaluate[string](b, "window.copied")
+}
+
 // TestTheFirstRunWithScripts: the printed address fills the token in, and the
-// address bar does not keep it.
+// address bar does not keep it. The recovery key is copied and printed, and a file
+// is dropped.
 func TestTheFirstRunWithScripts(t *testing.T) {
 	in, setup := serveFresh(t)
 	b := newBrowser(t, in.url)
@@ -151,9 +161,31 @@ func TestTheFirstRunWithScripts(t *testing.T) {
 	b.press("Begin")
 	b.wants("How shall it be unsealed?")
 	b.press("Continue")
-	b.wants("Save the recovery key")
-	for _, name := range []string{"Copy", "Print", "Download as a file"} {
-		b.find(name, button)
+	key := b.saves()
+	b.find("Download as a file", button)
+	if copied := b.copies("Copy"); copied != key {
+		t.Errorf("the key was copied as %q", copied)
+	}
+	evaluate[bool](b, "window.print = () => { window.printed = true; }, true")
+	do(b, clickOn(b.find("Print", button)))
+	if !evaluate[bool](b, "window.printed === true") {
+		t.Error("nothing is printed")
+	}
+	b.press("I have saved it")
+	b.typesBack(key)
+	b.fill("Username", "ann")
+	b.fill("Password", password)
+	b.fill("Once more", password)
+	b.press("Finish")
+	b.wants("A vault from your .env")
+	b.find("See what it holds", button)
+	b.drops("DROPPED=1\nALSO=2\n")
+	b.wants("A vault from your .env", "2 secrets to store", "DROPPED", "ALSO")
+	b.fill("Repository", "ann/app")
+	b.press("Store 2 secrets")
+	b.wants("ann/app is ready")
+	if copied := b.copies("Copy"); !strings.HasPrefix(copied, "coffer ") && !strings.HasPrefix(copied, "export ") {
+		t.Errorf("%q was copied", copied)
 	}
 }
 
@@ -175,6 +207,12 @@ func TestAnOperatorLooksAfterTheServer(t *testing.T) {
 	b.press("Add")
 	b.wants("Users", "The user can sign in now", "bob")
 	b.looksGood("operator-users")
+	b.unfold()
+	b.press("Disable bob now")
+	b.wants("Users", "let in no more", "disabled")
+	b.looksGood("operator-users-disabled")
+	b.press("Enable bob")
+	b.wants("Users", "The user can sign in again.")
 	b.press("Repositories")
 	b.fill("Repository", "root/"+strings.Repeat("long-", 12))
 	b.press("Add")

@@ -13,7 +13,7 @@ import (
 
 func newAdmin(a *app) *cobra.Command {
 	return group("admin", "Manage users, organizations and repositories of the built-in code host",
-		group("user", "Add users", newAdminUserAdd(a)),
+		group("user", "Add users, and disable them when they leave", newAdminUserAdd(a), newAdminUserDisable(a), newAdminUserEnable(a)),
 		group("org", "Add organizations and members", newAdminOrgAdd(a), newAdminOrgMember(a)),
 		group("repo", "Add repositories and grant roles", newAdminRepoAdd(a), newAdminRepoGrant(a)),
 		newAdminToken(a),
@@ -50,6 +50,36 @@ func runUserAdd(ctx context.Context, o api.AddLocalUser, c *client.Client, out *
 	return out.done(u, "Added the user %s, who signs in with this password: coffer login URL.\nAn API key for them: coffer admin token %s --name NAME --scopes read,write", u.Username, u.Username)
 }
 
+func newAdminUserDisable(a *app) *cobra.Command {
+	return operatorFlags(&cobra.Command{
+		Use:   "disable NAME",
+		Short: "Keep a user out: sessions end, API keys and sign-in are refused",
+		Args:  args(1, 1),
+		RunE: a.asOperator(func(ctx context.Context, c *client.Client, args []string) error {
+			u, err := c.DisableLocalUser(ctx, args[0], true)
+			if err != nil {
+				return err
+			}
+			return a.out.done(u, "%s is disabled: nothing of theirs lets anybody in.\nLet them in again: coffer admin user enable %s", u.Username, u.Username)
+		}),
+	})
+}
+
+func newAdminUserEnable(a *app) *cobra.Command {
+	return operatorFlags(&cobra.Command{
+		Use:   "enable NAME",
+		Short: "Let a disabled user in again; their API keys work again too",
+		Args:  args(1, 1),
+		RunE: a.asOperator(func(ctx context.Context, c *client.Client, args []string) error {
+			u, err := c.DisableLocalUser(ctx, args[0], false)
+			if err != nil {
+				return err
+			}
+			return a.out.done(u, "%s may sign in again, and their API keys work.", u.Username)
+		}),
+	})
+}
+
 func newAdminOrgAdd(a *app) *cobra.Command {
 	return operatorFlags(&cobra.Command{
 		Use:   "add NAME",
@@ -71,8 +101,8 @@ func runOrgAdd(ctx context.Context, o api.AddLocalOrg, c *client.Client, out *co
 
 func newAdminOrgMember(a *app) *cobra.Command {
 	return operatorFlags(&cobra.Command{
-		Use:   "member ORG USER owner|member",
-		Short: "Make a user owner or member of an organization",
+		Use:   "member ORG USER owner|member|none",
+		Short: "Make a user owner or member of an organization, or take them out of it",
 		Args:  args(3, 3),
 		RunE: a.asOperator(func(ctx context.Context, c *client.Client, args []string) error {
 			return runOrgMember(ctx, api.SetLocalMember{Org: args[0], Username: args[1], Role: args[2]}, c, a.out)
@@ -83,6 +113,9 @@ func newAdminOrgMember(a *app) *cobra.Command {
 func runOrgMember(ctx context.Context, o api.SetLocalMember, c *client.Client, out *console) error {
 	if err := c.SetLocalMember(ctx, o); err != nil {
 		return err
+	}
+	if o.Role == "none" {
+		return out.done(o, "%s is not in %s any more.", o.Username, o.Org)
 	}
 	return out.done(o, "%s is %s of %s.", o.Username, o.Role, o.Org)
 }

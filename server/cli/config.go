@@ -31,7 +31,7 @@ type settings struct {
 	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
 	Passphrase      string         `key:"unseal.passphrase" only:"env"`
 	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 20: memory doubles with each step, 256 MiB at 18"`
-	ForgeKind       string         `key:"forge.kind" default:"local" oneof:"local,github,gitea,gitlab" help:"code host that decides who may do what: local (built in), github, gitea (and Forgejo) or gitlab"`
+	ForgeKind       string         `key:"forge.kind" default:"local" oneof:"local,github,gitea,forgejo,gitlab" help:"code host that decides who may do what: local (built in), github, gitea, forgejo or gitlab"`
 	ForgeURL        string         `key:"forge.url" help:"address of the code host (default: the public github.com or gitlab.com)"`
 	ForgeAPI        string         `key:"forge.api_url" help:"address of its API (default: what follows from forge.url)"`
 	ForgeMovedFrom  string         `key:"forge.moved_from" help:"address that the same code host had before"`
@@ -47,6 +47,25 @@ type settings struct {
 	GitLabAdmin     int            `key:"forge.gitlab.admin_level" default:"50" help:"GitLab access level that counts as admin: 50 (owner) or 40 (maintainer)"`
 	ForgeCA         string         `key:"forge.ca_file" help:"certificates in PEM that vouch for the code host, instead of the system's"`
 	ForgeProxy      string         `key:"forge.proxy" help:"proxy on the way to the code host (default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY)"`
+	HostingOff      []string       `key:"hosting.disabled" help:"hosting providers that nobody may sync with: vercel, netlify, railway, github-actions"`
+	VercelClient    string         `key:"hosting.vercel.client_id" help:"client id of the integration that users authorize at Vercel; without one they paste tokens"`
+	VercelSecretF   string         `key:"hosting.vercel.client_secret_file" help:"file with that integration's secret"`
+	VercelSecret    string         `key:"hosting.vercel.client_secret" only:"env"`
+	VercelSlug      string         `key:"hosting.vercel.slug" help:"name of that integration in its address at Vercel"`
+	VercelAPI       string         `key:"hosting.vercel.api_url" help:"address of Vercel's API (default: the public one)"`
+	VercelWeb       string         `key:"hosting.vercel.web_url" help:"address where users authorize at Vercel (default: the public one)"`
+	NetlifyClient   string         `key:"hosting.netlify.client_id" help:"client id of the application that users authorize at Netlify; without one they paste tokens"`
+	NetlifySecretF  string         `key:"hosting.netlify.client_secret_file" help:"file with that application's secret"`
+	NetlifySecret   string         `key:"hosting.netlify.client_secret" only:"env"`
+	NetlifyAPI      string         `key:"hosting.netlify.api_url" help:"address of Netlify's API (default: the public one)"`
+	NetlifyWeb      string         `key:"hosting.netlify.web_url" help:"address where users authorize at Netlify (default: the public one)"`
+	RailwayClient   string         `key:"hosting.railway.client_id" help:"client id of the application that users authorize at Railway; without one they paste tokens"`
+	RailwaySecretF  string         `key:"hosting.railway.client_secret_file" help:"file with that application's secret"`
+	RailwaySecret   string         `key:"hosting.railway.client_secret" only:"env"`
+	RailwayAPI      string         `key:"hosting.railway.api_url" help:"address of Railway's API (default: the public one)"`
+	RailwayWeb      string         `key:"hosting.railway.web_url" help:"address where users authorize at Railway (default: the public one)"`
+	ActionsAPI      string         `key:"hosting.github_actions.api_url" help:"address of the GitHub API whose Actions secrets are synced (default: the public one)"`
+	AllowedOrigins  []string       `key:"allowed_origins" help:"other origins that a browser may be sent back to after it was at a hosting or payment provider"`
 	RoleTTL         time.Duration  `key:"forge.role_ttl" default:"60s" help:"how long a role learned from the code host counts, at most 60s"`
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
 	Stream          string         `key:"audit.stream" help:"where new records of the activity log go too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601"`
@@ -81,7 +100,7 @@ func (s settings) config() server.Config {
 		Unseal: server.UnsealConfig{
 			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
 		},
-		Forge: s.forge(),
+		Forge: s.forge(), Hosting: s.hosting(), AllowedOrigins: s.AllowedOrigins,
 		Audit: server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
 		Push:  server.PushConfig{AdditiveClients: s.AdditiveClients},
 		Plans: server.PlansConfig{Default: s.Plan, UpgradeURL: s.UpgradeURL, Limits: s.PlanLimits},
@@ -97,6 +116,22 @@ func (s settings) config() server.Config {
 }
 
 // forge is what binds the server to a code host.
+func (s settings) hosting() server.HostingConfig {
+	return server.HostingConfig{
+		Disabled: s.HostingOff,
+		Vercel: server.ProviderConfig{
+			ClientID: s.VercelClient, ClientSecret: s.VercelSecret, ClientSecretFile: s.VercelSecretF, Slug: s.VercelSlug, APIURL: s.VercelAPI, WebURL: s.VercelWeb,
+		},
+		Netlify: server.ProviderConfig{
+			ClientID: s.NetlifyClient, ClientSecret: s.NetlifySecret, ClientSecretFile: s.NetlifySecretF, APIURL: s.NetlifyAPI, WebURL: s.NetlifyWeb,
+		},
+		Railway: server.ProviderConfig{
+			ClientID: s.RailwayClient, ClientSecret: s.RailwaySecret, ClientSecretFile: s.RailwaySecretF, APIURL: s.RailwayAPI, WebURL: s.RailwayWeb,
+		},
+		GitHubActions: server.ProviderConfig{APIURL: s.ActionsAPI},
+	}
+}
+
 func (s settings) forge() server.ForgeConfig {
 	return server.ForgeConfig{
 		Kind: s.ForgeKind, URL: s.ForgeURL, APIURL: s.ForgeAPI, MovedFrom: s.ForgeMovedFrom,

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,8 +12,8 @@ import (
 )
 
 func newEnv(a *app) *cobra.Command {
-	return group("env", "List, create, rename and remove environments",
-		newEnvLs(a), newEnvCreate(a), newEnvRename(a), newEnvRm(a), newEnvType(a))
+	return group("env", "List, create, rename, order and remove environments",
+		newEnvLs(a), newEnvCreate(a), newEnvRename(a), newEnvRm(a), newEnvType(a), newEnvMove(a))
 }
 
 func newEnvLs(a *app) *cobra.Command {
@@ -128,4 +130,38 @@ func runEnvType(ctx context.Context, o envOptions, c *client.Client, out *consol
 		return err
 	}
 	return out.done(r, "%s of %s was %s and is %s now.", r.Environment, o.repo, r.OldType, r.NewType)
+}
+
+func newEnvMove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "move NAME PLACE",
+		Short: "Move an environment to a place in the list, from 1",
+		Args:  args(2, 2),
+		RunE: a.inVault(func(ctx context.Context, c *client.Client, at place, args []string) error {
+			to, err := strconv.Atoi(args[1])
+			if err != nil {
+				return usagef("%q is no place in the list: the first is 1.", args[1])
+			}
+			return runEnvMove(ctx, envOptions{place: at, name: args[0]}, to, c, a.out)
+		}),
+	}
+}
+
+func runEnvMove(ctx context.Context, o envOptions, to int, c *client.Client, out *console) error {
+	all, err := c.Environments(ctx, o.repo)
+	if err != nil {
+		return err
+	}
+	if to < 1 || to > len(all) {
+		return failf(exitInvalid, "There is no place %d among the %s of %s.", to, counted(len(all), "environment"), o.repo)
+	}
+	r, err := c.MoveEnvironment(ctx, o.repo, o.name, all[to-1].DisplayOrder)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range r.Environments {
+		names = append(names, e.Name)
+	}
+	return out.done(r, "The environments of %s are now: %s.", o.repo, strings.Join(names, ", "))
 }

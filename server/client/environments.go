@@ -45,3 +45,10 @@ func (c *Client) RetypeEnvironment(ctx context.Context, repo, name, kind string)
 	r.body = map[string]string{"type": kind}
 	return call[api.RetypedEnvironment](ctx, c, r)
 }
+
+// MoveEnvironment puts an environment where the one with this displayOrder stands.
+func (c *Client) MoveEnvironment(ctx context.Context, repo, name string, displayOrder int) (*api.MovedEnvironment, error) {
+	r := inVault(http.MethodPatch, repo, "environments", name, "order")
+	r.body = map[string]int{"displayOrder": displayOrder}
+	return call[api.MovedEnvironment](ctx, c, r)
+}

@@ -11,12 +11,17 @@ import (
 // the data directory, or the one of a server in the same process.
 
 // AddLocalUser makes a user of the built-in forge.
-func (c *Client) AddLocalUser(ctx context.Context, u api.AddLocalUser) (*api.LocalUser, error) {
-	return call[api.LocalUser](ctx, c, operator(http.MethodPost, struct {
+func (c *Client) AddLocalUser(ctx context.Context, u api.AddLocalUser) (*api.AddedLocalUser, error) {
+	return call[api.AddedLocalUser](ctx, c, operator(http.MethodPost, struct {
 		Username string       `json:"username"`
 		Password api.Revealed `json:"password"`
 		Operator bool         `json:"operator"`
 	}{u.Username, reveal(u.Password), u.Operator}, "users"))
+}
+
+// DisableLocalUser keeps a user of the built-in forge out, or lets them in again.
+func (c *Client) DisableLocalUser(ctx context.Context, username string, disabled bool) (*api.LocalUser, error) {
+	return call[api.LocalUser](ctx, c, operator(http.MethodPut, api.DisableLocalUser{Username: username, Disabled: disabled}, "users", "disabled"))
 }
 
 // AddLocalOrg makes an organization of the built-in forge.
@@ -24,7 +29,7 @@ func (c *Client) AddLocalOrg(ctx context.Context, o api.AddLocalOrg) (*api.Local
 	return call[api.LocalOrg](ctx, c, operator(http.MethodPost, o, "orgs"))
 }
 
-// SetLocalMember gives a user a role in an organization.
+// SetLocalMember gives a user a role in an organization, or takes them out of it.
 func (c *Client) SetLocalMember(ctx context.Context, m api.SetLocalMember) error {
 	return c.do(ctx, operator(http.MethodPut, m, "orgs", "members"))
 }

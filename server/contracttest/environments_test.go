@@ -58,6 +58,52 @@ func TestEnvironmentsAreMadeRenamedRetypedAndDeleted(t *testing.T) {
 	ann.do(t, "GET "+v.at()+"/trash", "").holds(200, `[]`)
 }
 
+func TestEnvironmentsHaveAnOrder(t *testing.T) {
+	t.Parallel()
+	ann := newSite(t).user(t, "ann")
+	v := ann.vault(t, "@ann/api")
+	envs := v.at() + "/environments"
+	ann.do(t, "POST "+envs, `{"name":"qa"}`).ok(201)
+	ann.do(t, "POST "+envs, `{"name":"demo"}`).ok(201)
+	ann.do(t, "DELETE "+envs+"/staging", "").ok(200)
+	development, production := element("development", "development", 0, 0, 0), element("production", "protected", 2, 0, 0)
+	ann.do(t, "GET "+envs, "").holds(200, `{"environments":`+list(development, production, element("qa", "standard", 3, 0, 0), element("demo", "standard", 4, 0, 0))+`}`)
+
+	// 1 was the place of what is deleted: before production, which stands at 2.
+	ann.do(t, "PATCH "+envs+"/demo/order", `{"displayOrder":1}`).holds(200, `{"environment":"demo","oldOrder":4,"newOrder":1,"environments":`+
+		list(development, element("demo", "standard", 1, 0, 0), production, element("qa", "standard", 3, 0, 0))+`}`)
+	ann.recorded(t, v, "environment_moved", `"environment":"demo","oldOrder":4,"newOrder":1`)
+	for _, move := range []struct{ name, to, order string }{
+		{"development", "2", `["demo","production","development","qa"]`},
+		{"development", "2", `["demo","production","development","qa"]`},
+		{"qa", "0", `["qa","demo","production","development"]`},
+		{"qa", "3", `["demo","production","development","qa"]`},
+		{"production", "0", `["production","demo","development","qa"]`},
+		{"demo", "2", `["production","development","demo","qa"]`},
+	} {
+		a := ann.do(t, "PATCH "+envs+"/"+move.name+"/order", `{"displayOrder":`+move.to+`}`).ok(200)
+		a.same(move.order, eachOf(a.at("data.environments"), "name"))
+		a.same(`[0,1,2,3]`, eachOf(a.at("data.environments"), "displayOrder"))
+		a.same(move.to, a.at("data.newOrder"))
+		a = ann.do(t, "GET "+v.at(), "").ok(200)
+		a.same(move.order, a.at("data.environments"))
+	}
+	ann.do(t, "DELETE "+envs+"/development", "").ok(200) // leaves a gap at 1
+	a := ann.do(t, "PATCH "+envs+"/production/order", `{"displayOrder":1}`).ok(200)
+	a.same(`["production","demo","qa"]`, eachOf(a.at("data.environments"), "name"))
+	ann.do(t, "PATCH "+envs+"/production/order", `{"displayOrder":3}`).fails(422, "validation-error", "displayOrder:too_large")
+	ann.do(t, "PATCH "+envs+"/nowhere/order", `{"displayOrder":0}`).fails(404, "not-found")
+}
+
+// eachOf is what every element of a list has under a name.
+func eachOf(all any, name string) []any {
+	var each []any
+	for _, e := range all.([]any) {
+		each = append(each, e.(map[string]any)[name])
+	}
+	return each
+}
+
 func TestDeletingAnEnvironmentIsFinal(t *testing.T) {
 	t.Parallel()
 	ann := newSite(t).user(t, "ann")

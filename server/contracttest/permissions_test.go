@@ -105,7 +105,7 @@ func TestOnlyAdminsManage(t *testing.T) {
 		"DELETE {V}": "vault_delete", "GET {V}/collaborators": "collaborator_list", "GET {V}/activity": "vault_activity",
 		"DELETE {V}/trash": "trash_empty", "POST {V}/environments": "environment_create",
 		"PATCH {V}/environments/staging": "environment_rename", "DELETE {V}/environments/staging": "environment_delete",
-		"PATCH {V}/environments/staging/type": "environment_retype",
+		"PATCH {V}/environments/staging/type": "environment_retype", "PATCH {V}/environments/staging/order": "environment_move",
 	}
 	for role, c := range people {
 		for _, r := range routes {

@@ -49,6 +49,7 @@ var routes = []route{
 	{"PATCH {V}/environments/staging", `{"newName":"preview"}`, "W", "admin", 200},
 	{"DELETE {V}/environments/staging", "", "D", "admin", 200},
 	{"PATCH {V}/environments/staging/type", `{"type":"development"}`, "W", "admin", 200},
+	{"PATCH {V}/environments/staging/order", `{"displayOrder":0}`, "W", "admin", 200},
 
 	{"GET /v1/users/me", "", "R", "self", 200},
 	{"GET /v1/users/me/usage", "", "R", "self", 200},

@@ -43,6 +43,7 @@ func TestTestKeysStayOutOfProtectedEnvironments(t *testing.T) {
 		{"DELETE {V}/trash/" + trashed, "", "trash_delete"},
 		{"PATCH {V}/environments/production", `{"newName":"live"}`, "environment_rename"},
 		{"PATCH {V}/environments/production/type", `{"type":"standard"}`, "environment_retype"},
+		{"PATCH {V}/environments/production/order", `{"displayOrder":0}`, "environment_move"},
 		{"DELETE {V}/environments/production", "", "environment_delete"},
 	}
 	for _, d := range denied {

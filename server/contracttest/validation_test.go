@@ -20,6 +20,7 @@ const (
 	postEnv    = "POST {V}/environments"
 	renameEnv  = "PATCH {V}/environments/staging"
 	retypeEnv  = "PATCH {V}/environments/staging/type"
+	moveEnv    = "PATCH {V}/environments/staging/order"
 	getPull    = "GET /v1/secrets/pull?repo={repo}&environment=development"
 	getView    = "GET /v1/secrets/view"
 )
@@ -86,6 +87,12 @@ func rules() []rule {
 		{retypeEnv, `{}`, "type:required"},
 		{retypeEnv, `{"type":"Protected"}`, "type:unknown_value"},
 		{retypeEnv, `{"type":""}`, "type:unknown_value"},
+		{moveEnv, `{}`, "displayOrder:required"},
+		{moveEnv, `{"displayOrder":-1}`, "displayOrder:too_small"},
+		{moveEnv, `{"displayOrder":3}`, "displayOrder:too_large"},
+		{moveEnv, `{"displayOrder":99999999999999999999}`, "displayOrder:too_large"},
+		{moveEnv, `{"displayOrder":1.5}`, "displayOrder:invalid_type"},
+		{moveEnv, `{"displayOrder":"0"}`, "displayOrder:invalid_type"},
 
 		{"GET /v1/secrets/pull", "", "repo:required"},
 		{getPull + "&format=yaml", "", "format:unknown_value"},

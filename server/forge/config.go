@@ -16,6 +16,10 @@ const (
 	KindGitLab = "gitlab"
 )
 
+// KindForgejo is another name of KindGitea in a [Config], for people to see the
+// name that they know. The host is of the kind KindGitea all the same.
+const KindForgejo = "forgejo"
+
 // Config binds an instance to a code host elsewhere. It holds secrets: it is in
 // no message and no log.
 type Config struct {
@@ -59,12 +63,12 @@ func New(c Config) (Forge, error) {
 	switch c.Kind {
 	case KindGitLab:
 		return newGitLab(c)
-	case KindGitea:
+	case KindGitea, KindForgejo:
 		return newGitea(c)
 	case KindGitHub:
 		return newGitHub(c)
 	default:
-		return nil, fmt.Errorf("there is no kind of code host %q; it is local, github, gitea or gitlab", c.Kind)
+		return nil, fmt.Errorf("there is no kind of code host %q; it is local, github, gitea, forgejo or gitlab", c.Kind)
 	}
 }
 

@@ -16,8 +16,36 @@ const (
 	GitHubActions = "github-actions"
 )
 
+// makers are all adapters, in the order in which users see them.
+var makers = []maker{
+	{Vercel, "Vercel", newVercel},
+	{Netlify, "Netlify", newNetlify},
+	{GitHubActions, "GitHub Actions", newGitHubActions},
+}
+
+type maker struct {
+	name, display string
+	make          func(Config) (Provider, error)
+}
+
 // Names are the providers' names, in the order in which users see them.
-func Names() []string { return []string{Vercel, Netlify, Railway, GitHubActions} }
+func Names() []string {
+	names := make([]string, len(makers))
+	for i, m := range makers {
+		names[i] = m.name
+	}
+	return names
+}
+
+// Display is what people call a provider.
+func Display(name string) string {
+	for _, m := range makers {
+		if m.name == name {
+			return m.display
+		}
+	}
+	return name
+}
 
 // Config says how a provider is reached. It holds secrets: it is in no message
 // and no log.
@@ -50,12 +78,12 @@ func New(c Config) (Provider, error) {
 			return nil, err
 		}
 	}
-	switch c.Name {
-	case GitHubActions:
-		return newGitHubActions(c)
-	default:
-		return nil, fmt.Errorf("there is no hosting provider %q; there are %s", c.Name, strings.Join(Names(), ", "))
+	for _, m := range makers {
+		if m.name == c.Name {
+			return m.make(c)
+		}
 	}
+	return nil, fmt.Errorf("there is no hosting provider %q; there are %s", c.Name, strings.Join(Names(), ", "))
 }
 
 func checkURL(text string) error {

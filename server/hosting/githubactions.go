@@ -44,7 +44,7 @@ const (
 // with small letters would come back as another, so it is none.
 var githubName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 
-func newGitHubActions(c Config) (*githubActions, error) {
+func newGitHubActions(c Config) (Provider, error) {
 	w, err := newWire(c, "https://api.github.com")
 	if err != nil {
 		return nil, err

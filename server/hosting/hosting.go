@@ -12,6 +12,7 @@
 package hosting
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -42,6 +43,13 @@ type Description struct {
 	NeedsTeam bool // a target's team is part of its address
 	OAuth     bool // an application to authorize through is configured
 	PKCE      bool // and it takes a code challenge
+
+	Next string // what variables take effect with; "" is the next deployment
+}
+
+// Effect is a sentence that says when written variables take effect.
+func (d Description) Effect() string {
+	return "Takes effect with the next " + cmp.Or(d.Next, "deployment") + "."
 }
 
 // Credential is what a provider is asked with. It belongs to whoever keeps it.

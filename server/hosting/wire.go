@@ -148,7 +148,7 @@ func (w *wire) ask(ctx context.Context, c call, out any) (*answer, error) {
 
 // do carries out c, more than once where that helps and does no harm.
 func (w *wire) do(ctx context.Context, c call) (*answer, error) {
-	c.again = c.again || c.method == "" || c.method == http.MethodDelete
+	c.again = c.again || c.method == "" || c.method == http.MethodGet || c.method == http.MethodDelete
 	for try := 0; ; try++ {
 		if err := w.hush(ctx, c.cred); err != nil {
 			return nil, err

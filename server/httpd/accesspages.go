@@ -36,6 +36,9 @@ func (x *exchange) access(v *api.Vault) (web.Access, error) {
 	for _, one := range a.People {
 		p.People = append(p.People, web.Person{ID: one.UserID, Name: one.Username, Role: one.Role, Bot: one.Bot, Rights: rightsOf(one.Rights)})
 	}
+	for _, m := range a.Members {
+		p.Members = append(p.Members, web.Person{ID: m.ID, Name: m.Username, Role: m.Role})
+	}
 	for _, o := range a.Overrides {
 		p.Overrides = append(p.Overrides, shownOverride(o))
 	}

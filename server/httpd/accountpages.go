@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 
@@ -27,7 +28,7 @@ func account(x *exchange) (web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := web.Account{Frame: x.frame(), Forge: forgeNames[x.gate.ForgeKind()], Server: x.PublicURL, Plan: usage.Plan, Usage: []web.Usage{
+	p := web.Account{Frame: x.frame(), Forge: x.forgeName(), Server: x.PublicURL, Plan: usage.Plan, Usage: []web.Usage{
 		{Name: "Vaults of private repositories", Used: usage.Usage.Private, Limit: limitText(usage.Limits.MaxPrivateRepos)},
 		{Name: "Vaults of public repositories", Used: usage.Usage.Public, Limit: limitText(usage.Limits.MaxPublicRepos)},
 	}}
@@ -75,3 +76,6 @@ func endSession(x *exchange, _ url.Values) error {
 // forgeNames are what people call the code hosts that they sign in with. The
 // built-in one has no name of its own.
 var forgeNames = map[string]string{"github": "GitHub", "gitea": "Gitea", "gitlab": "GitLab"}
+
+// forgeName is what people call the code host, or "" for the built-in one.
+func (x *exchange) forgeName() string { return cmp.Or(x.ForgeName, forgeNames[x.gate.ForgeKind()]) }

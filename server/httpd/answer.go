@@ -155,6 +155,12 @@ func (x *exchange) send(data any, p *api.Pagination) error {
 			}
 		}
 	}
+	if job, ok := data.(interface{ StillRunning() (bool, string) }); ok {
+		if running, location := job.StillRunning(); running {
+			status = http.StatusAccepted
+			x.w.Header().Set("Location", location)
+		}
+	}
 	return x.writeJSON(status, &envelope{data, api.Meta{RequestID: x.id, Pagination: p}})
 }
 

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"coffer/server/access"
@@ -95,6 +96,9 @@ func changeEnvironment(x *exchange, v *api.Vault, form url.Values) error {
 		return err
 	}
 	ref := api.EnvironmentRef{Ref: refOf(v), Environment: row.Name}
+	if do := form.Get("do"); do == "up" || do == "down" {
+		return x.moveEnvironment(v, ref, do)
+	}
 	p := web.Environment{Row: row}
 	var said notice
 	var left *web.Form // the form as it was left, if it cannot be done
@@ -115,6 +119,31 @@ func changeEnvironment(x *exchange, v *api.Vault, form url.Values) error {
 		})
 	}
 	x.done(pathOf(v.RepoOwner, v.RepoName)+"/environments", said)
+	return nil
+}
+
+// moveEnvironment lets an environment and its neighbour change places, of those
+// that the caller sees. It leads back to the button that was pressed, to press it
+// again, or to the other one where that goes no further.
+func (x *exchange) moveEnvironment(v *api.Vault, ref api.EnvironmentRef, do string) error {
+	all := v.EnvironmentDetails
+	from := slices.IndexFunc(all, func(e api.EnvironmentDetail) bool { return e.Name == ref.Environment })
+	to, last, back := from-1, 0, "down"
+	if do == "down" {
+		to, last, back = from+1, len(all)-1, "up"
+	}
+	list := pathOf(v.RepoOwner, v.RepoName) + "/environments"
+	if to < 0 || to >= len(all) { // somebody else moved it meanwhile
+		x.leadTo(list)
+		return nil
+	}
+	if _, err := x.Warden.MoveEnvironment(x.ctx, x.who, api.MoveEnvironment{EnvironmentRef: ref, DisplayOrder: all[to].DisplayOrder}); err != nil {
+		return err
+	}
+	if to != last {
+		back = do
+	}
+	x.done(list+"#"+back+"-"+ref.Environment, environmentMoved)
 	return nil
 }
 

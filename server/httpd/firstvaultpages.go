@@ -39,7 +39,7 @@ func takeEnvFile(x *exchange, form url.Values) error {
 	}
 	found := warden.ReadEnvFile(api.NewSecret(text))
 	page := func(f web.Form) (web.Page, error) {
-		return web.FirstVault{Frame: x.frame(), Form: f, Text: text, Found: shownEnvFile(found), Forge: forgeNames[x.gate.ForgeKind()]}, nil
+		return web.FirstVault{Frame: x.frame(), Form: f, Text: text, Found: shownEnvFile(found), Forge: x.forgeName()}, nil
 	}
 	fields := []string{"repoFullName", "environment"}
 	if form.Get("do") != "store" || text != form.Get("text") {

@@ -207,6 +207,8 @@ const (
 	vaultCreated notice = "vault-created"
 	jobRun       notice = "job-run"
 	userAdded    notice = "user-added"
+	userDisabled notice = "user-disabled"
+	userEnabled  notice = "user-enabled"
 	orgAdded     notice = "org-added"
 	repoAdded    notice = "repo-added"
 	roleSet      notice = "role-set"
@@ -216,6 +218,7 @@ const (
 	environmentRenamed notice = "environment-renamed"
 	environmentRetyped notice = "environment-retyped"
 	environmentDeleted notice = "environment-deleted"
+	environmentMoved   notice = "environment-moved"
 
 	overrideCreated notice = "override-created"
 	overrideChanged notice = "override-changed"
@@ -246,6 +249,8 @@ var notices = map[notice]string{
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
 	userAdded:    "The user can sign in now.",
+	userDisabled: "The user is signed out everywhere, and is let in no more.",
+	userEnabled:  "The user can sign in again.",
 	orgAdded:     "The organization is there. It has no members yet.",
 	repoAdded:    "The repository is there.",
 	roleSet:      "The role is set.",
@@ -255,6 +260,7 @@ var notices = map[notice]string{
 	environmentRenamed: "The environment has its new name.",
 	environmentRetyped: "The environment has its new type.",
 	environmentDeleted: "The environment is gone, with everything in it.",
+	environmentMoved:   "The environment has its new place.",
 
 	overrideCreated: "The override holds from now on.",
 	overrideChanged: "The override is changed.",

@@ -40,7 +40,9 @@ type Config struct {
 	Limits         Limits         // of requests; the operator's face has none
 	Jobs           Jobs           // what runs by itself
 	Metrics        Metrics
+	ForgeName      string       // what people call the code host, where its kind has several names
 	Subgroups      bool         // owners of repositories may be GitLab's groups in groups
+	Origins        []string     // where a browser may be sent back to from elsewhere
 	Version        string       // shown by health and status
 	Log            *slog.Logger // default: none
 	Now            func() time.Time

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"cmp"
+	"crypto/rand"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +15,9 @@ import (
 )
 
 const keysPath = "/keys"
+
+// maxOnce bounds what a form says it is; ours are shorter.
+const maxOnce = 64
 
 // keyPages are about the API keys of whoever is signed in.
 func keyPages() []route {
@@ -40,7 +44,7 @@ func (x *exchange) keys(create web.Form) (web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := web.Keys{Frame: x.frame(), Scopes: scopes, Create: create, Now: x.Now()}
+	p := web.Keys{Frame: x.frame(), Scopes: scopes, Create: create, Once: rand.Text(), Now: x.Now()}
 	for _, k := range all.Keys {
 		if k.IsActive {
 			p.Live = append(p.Live, shownKey(k))
@@ -66,12 +70,17 @@ func timeOrZero(t *api.Time) time.Time {
 	return t.Time
 }
 
-// createKey answers with the key itself: it is shown now, or never.
+// createKey answers with the key itself: it is shown now, or never. Each form that
+// was shown makes one, however often it is sent.
 func createKey(x *exchange, form url.Values) error {
+	once := form.Get("once")
+	if n := len(once); n == 0 || n > maxOnce {
+		return errNoDeed
+	}
 	req, err := newKeyOf(form)
 	if err = cmp.Or(err, x.check(req)); err == nil {
 		var made *api.CreatedAPIKey
-		if made, err = x.Warden.CreateKey(x.ctx, x.who, req); err == nil {
+		if made, err = x.Warden.CreateKeyOnce(x.ctx, x.who, req, once); err == nil {
 			return x.show(http.StatusOK, web.CreatedKey{
 				Frame: x.frame(), Name: made.Name, Environment: made.Environment, Token: string(made.Token),
 				Server: x.PublicURL, Expires: timeOrZero(made.ExpiresAt),

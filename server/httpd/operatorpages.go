@@ -28,6 +28,7 @@ func operatorPages() []route {
 		{method: post, path: operatorPath + "/seal", bucket: inGeneral, run: act(sealOnPage)},
 		{method: get, path: localUsersPath, bucket: inGeneral, run: signedIn(usersPage)},
 		{method: post, path: localUsersPath, bucket: inGeneral, run: act(addUser)},
+		{method: post, path: localUsersPath + "/disabled", bucket: inGeneral, run: act(disableUser)},
 		{method: get, path: localOrgsPath, bucket: inGeneral, run: signedIn(orgsPage)},
 		{method: post, path: localOrgsPath, bucket: inGeneral, run: act(addOrg)},
 		{method: post, path: localOrgsPath + "/members", bucket: inGeneral, run: act(setMember)},
@@ -40,16 +41,7 @@ func operatorPages() []route {
 // operatorTabs lead through the pages. Those of the built-in code host are of no
 // use with another one.
 func (x *exchange) operatorTabs() []web.Place {
-	all := []web.Place{{Name: "Server", Path: operatorPath}}
-	if x.gate.ForgeKind() == localForge {
-		all = append(all, web.Place{Name: "Users", Path: localUsersPath}, web.Place{Name: "Organizations", Path: localOrgsPath}, web.Place{Name: "Repositories", Path: localReposPath})
-	}
-	for i := range all {
-		if isBelow(x.route.path, all[i].Path) && (i > 0 || x.route.path == operatorPath || x.route.path == operatorPath+"/seal") {
-			all[i].Current = "page"
-		}
-	}
-	return all
+	return x.tabs(operatorPlaces, operatorPath, operatorPath)
 }
 
 func operatorPage(x *exchange) (web.Page, error) { return x.serverPage("") }
@@ -160,7 +152,9 @@ func (x *exchange) usersWith(f web.Form) (web.Page, error) {
 	all, pager, err := listed(x, (*door).LocalUsers)
 	p := web.LocalUsers{Frame: x.frame(), Tabs: x.operatorTabs(), Pager: pager, Form: f}
 	for _, u := range all {
-		p.Rows = append(p.Rows, web.LocalUser{Name: u.Username, Operator: u.Operator})
+		p.Rows = append(p.Rows, web.LocalUser{
+			Name: u.Username, Operator: u.Operator, Disabled: u.Disabled, Myself: u.Username == x.who.Username(),
+		})
 	}
 	return p, err
 }
@@ -175,6 +169,23 @@ func addUser(x *exchange, form url.Values) error {
 		return x.again(err, form, []string{"username", "operator"}, x.usersWith)
 	}
 	x.done(localUsersPath, userAdded)
+	return nil
+}
+
+// disableUser keeps a user out, or lets them in again.
+func disableUser(x *exchange, form url.Values) error {
+	req, said := api.DisableLocalUser{Username: form.Get("username")}, userEnabled
+	switch form.Get("do") {
+	case "disable":
+		req.Disabled, said = true, userDisabled
+	case "enable":
+	default:
+		return errNoDeed
+	}
+	if _, err := x.Warden.DisableLocalUser(x.ctx, x.who, req); err != nil {
+		return err
+	}
+	x.done(localUsersPath, said)
 	return nil
 }
 

@@ -30,7 +30,7 @@ func orgs(x *exchange) (web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := web.Orgs{Frame: x.frame(), Forge: forgeNames[x.gate.ForgeKind()]}
+	p := web.Orgs{Frame: x.frame(), Forge: x.forgeName()}
 	for _, o := range all {
 		p.Rows = append(p.Rows, orgRow(o))
 	}
@@ -57,7 +57,7 @@ func (x *exchange) org() (web.Org, error) {
 	if err != nil {
 		return web.Org{}, err
 	}
-	p := web.Org{Forge: forgeNames[x.gate.ForgeKind()], Row: orgRow(o.Org), IsOwner: o.Role == "owner", Rights: orgDefaults(o.DefaultPermissions)}
+	p := web.Org{Forge: x.forgeName(), Row: orgRow(o.Org), IsOwner: o.Role == "owner", Rights: orgDefaults(o.DefaultPermissions)}
 	if o.Trial.HasStarted {
 		p.Trial = o.Trial.Status
 	}
@@ -70,7 +70,7 @@ func (x *exchange) org() (web.Org, error) {
 	for _, m := range people {
 		p.People = append(p.People, web.OrgPerson{Name: m.Username, Role: m.Role, Here: m.OnKeyway, Joined: timeOrZero(m.JoinedAt)})
 	}
-	p.Frame = x.frame()
+	p.Frame, p.Tabs = x.frame(), x.tabs(orgPlaces, orgPath, p.Row.At)
 	return p, nil
 }
 

@@ -139,13 +139,31 @@ func (x *exchange) failPage(err error) {
 		return
 	}
 	x.advise(e)
-	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: []web.Link{{Text: "Home", Path: "/"}}, Trace: x.id}
+	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: x.wayOn(e.Code), Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means
 	}
 	if err := x.show(k.status, m); err != nil {
 		x.fail(err)
 	}
+}
+
+// wayOn is where to go from a page that says what went wrong: to the page of the
+// form that was sent, or once more to the page that was asked for too often.
+func (x *exchange) wayOn(code api.Code) []web.Link {
+	back, home := web.Link{Text: "Back to the page", Path: ownPage(x.here())}, web.Link{Text: "Home", Path: "/"}
+	switch read := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead; {
+	case read && code == api.RateLimited:
+		back.Text = "Try again"
+	case read:
+		return []web.Link{home}
+	case back.Path == "/" && x.there[x.route.path]:
+		back.Path = ownPage(x.r.URL.EscapedPath())
+	}
+	if back.Path == "/" {
+		return []web.Link{home}
+	}
+	return []web.Link{back, home}
 }
 
 // leadTo sends the browser to another of our pages. It asks for that with GET,

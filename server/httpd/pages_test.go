@@ -37,6 +37,26 @@ func TestTheSignInPageIsForEverybody(t *testing.T) {
 	}
 }
 
+// TestAWayBackIsNamedOnce: who looks at an address first may take another one of two.
+func TestAWayBackIsNamedOnce(t *testing.T) {
+	for _, page := range []string{"/login", "/login/forge", "/unseal"} {
+		for _, ways := range []string{"return=/a&return=/a", "return=/a&return=//evil.example", "return=%2F%2Fevil.example&return=/a", "return=&%72eturn=/a", "return=/%zz", "return=%00"} {
+			w := call(testFace(&doorman{}), "GET", page+"?"+ways, "", "Authorization", "")
+			if w.Code != 400 && w.Code != 422 || w.Header().Get("Location") != "" || strings.Contains(w.Body.String(), "evil") {
+				t.Errorf("%s?%s: %d %v %s", page, ways, w.Code, w.Header(), w.Body)
+			}
+		}
+	}
+	w := call(testFace(&doorman{}), "GET", "/unseal?return=%2Fa%3Fb", "", "Authorization", "")
+	if expectStatus(t, w, 303); w.Header().Get("Location") != "/a?b" {
+		t.Errorf("it leads to %s", w.Header().Get("Location"))
+	}
+	w = call(testFace(&doorman{}), "GET", "/unseal?return=%2F%2Fevil.example", "", "Authorization", "")
+	if expectStatus(t, w, 303); w.Header().Get("Location") != "/" {
+		t.Errorf("it leads to %s", w.Header().Get("Location"))
+	}
+}
+
 func TestAssetsAreKeptForEver(t *testing.T) {
 	h := testFace(&doorman{state: api.StateSealed})
 	page := call(h, "GET", "/errors/sealed", "").Body.String()

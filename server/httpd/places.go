@@ -16,13 +16,16 @@ type place struct {
 	path     string        // of its route
 	within   string        // where else it is the current one: a path and all below it
 	action   access.Action // of a vault's: what the page is of no use without
+	first    bool          // of its table: other places of it lie below, and are not this one
 	operator bool          // only for who runs the server
+	local    bool          // only where the code host is the built-in one
 }
 
 var places = []place{
-	{name: "Vaults", path: "/", within: "/vaults"},
+	{name: "Vaults", path: "/", within: "/vaults", first: true},
 	{name: "Activity", path: "/activity"},
 	{name: "API keys", path: "/keys"},
+	{name: "Integrations", path: "/integrations"},
 	{name: "Organizations", path: "/orgs"},
 	{name: "Account", path: "/account"},
 	{name: "Operator", path: "/operator", operator: true},
@@ -31,15 +34,30 @@ var places = []place{
 const vaultPath = "/vaults/:owner/:repo"
 
 var vaultPlaces = []place{
-	{name: "Secrets", path: vaultPath, within: vaultPath + "/secrets", action: access.SecretList},
+	{name: "Secrets", path: vaultPath, within: vaultPath + "/secrets", first: true, action: access.SecretList},
 	{name: "Compare", path: vaultPath + "/compare", action: access.Pull},
 	{name: "Import and export", path: vaultPath + "/import", within: vaultPath + "/raw", action: access.Pull},
 	{name: "History", path: vaultPath + "/history", action: access.VersionList},
 	{name: "Trash", path: vaultPath + "/trash", action: access.TrashList},
 	{name: "Environments", path: vaultPath + "/environments", action: access.EnvironmentList},
+	{name: "Integrations", path: vaultPath + "/integrations", action: access.SyncStatus},
 	{name: "Access", path: vaultPath + "/access", action: access.PermissionEffective},
 	{name: "Activity", path: vaultPath + "/activity", action: access.VaultActivity},
 	{name: "Settings", path: vaultPath + "/settings", action: access.VaultGet},
+}
+
+// orgPlaces are those of one organization.
+var orgPlaces = []place{
+	{name: "Members and permissions", path: orgPath, first: true},
+	{name: "Plan", path: orgPath + "/plan"},
+}
+
+// operatorPlaces are those of who runs the server.
+var operatorPlaces = []place{
+	{name: "Server", path: operatorPath, within: operatorPath + "/seal", first: true},
+	{name: "Users", path: localUsersPath, local: true},
+	{name: "Organizations", path: localOrgsPath, local: true},
+	{name: "Repositories", path: localReposPath, local: true},
 }
 
 // leadsTo remembers which pages there are.
@@ -85,6 +103,20 @@ func (x *exchange) inside(v *api.Vault) *web.Inside {
 	return in
 }
 
+// tabs lead through the places of a table, which are below the address at in place
+// of below. A single one leads nowhere, and needs none.
+func (x *exchange) tabs(table []place, below, at string) (all []web.Place) {
+	for _, p := range table {
+		if x.there[p.path] && (!p.local || x.gate.ForgeKind() == localForge) {
+			all = append(all, web.Place{Name: p.name, Path: at + strings.TrimPrefix(p.path, below), Current: x.current(p)})
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
 // useful reports whether a page is worth a link for a role; whether the role is
 // enough is for the warden to say when somebody goes there. Who has none is there
 // because the repository is gone, and can only look and clear up.
@@ -101,7 +133,7 @@ func (x *exchange) current(p place) string {
 	switch at := x.route.path; {
 	case at == p.path:
 		return "page"
-	case p.within != "" && isBelow(at, p.within), p.path != "/" && p.path != vaultPath && isBelow(at, p.path):
+	case p.within != "" && isBelow(at, p.within), !p.first && isBelow(at, p.path):
 		return "true"
 	}
 	return ""

@@ -3,6 +3,7 @@ package httpd
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"coffer/server/access"
 	"coffer/server/api"
@@ -69,6 +70,7 @@ func routes() []route {
 		{patch, envs + "/:name", access.EnvironmentRename, inGeneral, answer((*door).RenameEnvironment)},
 		{remove, envs + "/:name", access.EnvironmentDelete, inGeneral, answer((*door).DeleteEnvironment)},
 		{patch, envs + "/:name/type", access.EnvironmentRetype, inGeneral, answer((*door).RetypeEnvironment)},
+		{patch, envs + "/:name/order", access.EnvironmentMove, inGeneral, answer((*door).MoveEnvironment)},
 
 		{get, "/v1/users/me", access.UserMe, inGeneral, answer((*door).Me)},
 		{get, "/v1/users/me/usage", access.UserUsage, inGeneral, answer((*door).Usage)},
@@ -106,6 +108,7 @@ func routes() []route {
 
 		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
 		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
+		{put, "/v1/operator/users/disabled", access.LocalUserDisable, inGeneral, answer((*door).DisableLocalUser)},
 		{post, "/v1/operator/orgs", access.LocalOrgAdd, inGeneral, answer((*door).AddLocalOrg)},
 		{put, "/v1/operator/orgs/members", access.LocalMemberSet, inGeneral, nothing((*door).SetLocalMember)},
 		{post, "/v1/operator/repos", access.LocalRepoAdd, inGeneral, answer((*door).AddLocalRepo)},
@@ -118,7 +121,7 @@ func routes() []route {
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}
-	return append(gated, open...)
+	return slices.Concat(gated, integrationRoutes(), open)
 }
 
 // open are the routes that need no credential. Those that try a key have a
@@ -135,6 +138,8 @@ var open = []route{
 	{method: post, path: "/v1/webhooks/github", bucket: exempt, run: webhook("github")},
 	{method: post, path: "/v1/webhooks/gitea", bucket: exempt, run: webhook("gitea")},
 	{method: post, path: "/v1/webhooks/gitlab", bucket: exempt, run: webhook("gitlab")},
+	{method: get, path: integrationsPath, bucket: inGeneral, run: listProviders},
+	{method: get, path: integrationsPath + "/:provider/callback", bucket: inGeneral, run: always(returnFromProvider)},
 	{method: post, path: "/v1/auth/device/start", bucket: inGeneral, run: startDevice},
 	{method: post, path: "/v1/auth/device/poll", bucket: inPoll, run: pollDevice},
 	{method: get, path: "/v1/sys/status", bucket: inGeneral, run: systemStatus},

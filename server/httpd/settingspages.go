@@ -25,7 +25,7 @@ func settings(x *exchange, v *api.Vault) (web.Page, error) { return x.settings(v
 // gone.
 func (x *exchange) settings(v *api.Vault, left web.Form) web.Page {
 	return web.Settings{
-		Frame: x.frame(), Forge: forgeNames[x.gate.ForgeKind()], Private: v.IsPrivate, Role: textOrNone(v.Permission),
+		Frame: x.frame(), Forge: x.forgeName(), Private: v.IsPrivate, Role: textOrNone(v.Permission),
 		Created: v.CreatedAt.Time, Changed: v.UpdatedAt.Time, Environments: len(v.Environments), Secrets: v.SecretCount,
 		ReadOnly: readOnlyText(v), Gone: v.Permission == nil,
 		CanDelete: v.Permission == nil || useful(access.VaultDelete, v.Permission), Delete: left,

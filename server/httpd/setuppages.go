@@ -102,7 +102,7 @@ func (x *exchange) dueStep(s *warden.Setting, f web.Form) web.Page {
 	switch {
 	case s.Step == warden.StepUser:
 		st := x.Warden.Status(x.ctx)
-		return web.SetupUser{Form: f, Forge: forgeNames[st.Forge.Kind], ForgeURL: st.Forge.URL, Until: s.Expires}
+		return web.SetupUser{Form: f, Forge: x.forgeName(), ForgeURL: st.Forge.URL, Until: s.Expires}
 	case s.RecoveryKey != "":
 		return web.SetupKey{Key: string(s.RecoveryKey), Groups: groupsOf(string(s.RecoveryKey)),
 			Fingerprint: s.Fingerprint, KeyFile: s.KeyFile, Until: s.Expires}

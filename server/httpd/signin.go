@@ -27,12 +27,34 @@ func signInPage(x *exchange) error {
 	if err := x.limit(); err != nil {
 		return err
 	}
-	return x.show(http.StatusOK, x.signInForm(x.r.URL.Query().Get("return")))
+	back, err := x.askedBack()
+	if err != nil {
+		return err
+	}
+	return x.show(http.StatusOK, x.signInForm(back))
+}
+
+// backTo is what the address says of where to go afterwards.
+type backTo struct {
+	Return string `query:"return"`
+}
+
+// Check finds nothing wrong: whatever is no page of ours leads home.
+func (backTo) Check(*api.Fields) {}
+
+// askedBack is the page of ours to go to afterwards. An address that names two is
+// refused, so that nothing that looks at it first takes the other one.
+func (x *exchange) askedBack() (string, error) {
+	asks, err := asked[backTo](x)
+	if err != nil {
+		return "", err
+	}
+	return ownPage(asks.Return), nil
 }
 
 // signInForm is the page that leads back to another one of ours.
 func (x *exchange) signInForm(back string) web.SignIn {
-	p := web.SignIn{Forge: forgeNames[x.gate.ForgeKind()], Return: ownPage(back)}
+	p := web.SignIn{Forge: x.forgeName(), Return: ownPage(back)}
 	if p.Return == "/" {
 		p.Return = ""
 	}
@@ -131,7 +153,10 @@ func departForForge(x *exchange) error {
 	if err := x.limit(); err != nil {
 		return err
 	}
-	page := ownPage(x.r.URL.Query().Get("return"))
+	page, err := x.askedBack()
+	if err != nil {
+		return err
+	}
 	d, err := x.Warden.Depart(x.ctx, page, deviceOn(page))
 	if err != nil {
 		return err

@@ -22,9 +22,12 @@ func unsealPage(x *exchange) error {
 	if err := x.limit(); err != nil {
 		return err
 	}
-	back := x.r.URL.Query().Get("return")
+	back, err := x.askedBack()
+	if err != nil {
+		return err
+	}
 	if x.gate.State() != api.StateSealed {
-		x.leadTo(ownPage(back))
+		x.leadTo(back)
 		return nil
 	}
 	return x.show(http.StatusOK, x.unsealForm(back, ""))

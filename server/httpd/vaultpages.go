@@ -39,7 +39,7 @@ func (x *exchange) vaults(create web.Form) (web.Page, error) {
 	}
 	p := web.Vaults{
 		Frame: x.frame(), Search: web.Search{At: "/", Label: "Search vaults and keys", Query: req.Query}, Cut: found.Cut,
-		Create: create, Free: found.Free, Forge: forgeNames[x.gate.ForgeKind()], Now: x.Now(),
+		Create: create, Free: found.Free, Forge: x.forgeName(), Now: x.Now(),
 		Example: x.who.Username() + "/api",
 		Pager:   x.pager(found.Limit, found.Offset, len(found.Items), found.Total),
 	}

@@ -118,8 +118,18 @@ func visitor(c Credential) Caller {
 	return Caller{ip: c.IP.Unmap().WithZone(""), userAgent: clip(c.UserAgent, 256)}
 }
 
-// Identify finds out who a credential belongs to.
+// Identify finds out who a credential belongs to. Whatever it is, it is worth
+// nothing while its owner is kept out.
 func (w *Warden) Identify(ctx context.Context, c Credential) (Caller, error) {
+	who, err := w.owner(ctx, c)
+	if err == nil && who.user.Disabled != 0 {
+		return Caller{}, errDisabled()
+	}
+	return who, err
+}
+
+// owner is whom a credential was given to.
+func (w *Warden) owner(ctx context.Context, c Credential) (Caller, error) {
 	if w.keys.Load() == nil {
 		return Caller{}, w.errSealed()
 	}

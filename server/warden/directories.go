@@ -3,11 +3,14 @@ package warden
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/server/forge"
 	"coffer/store"
 )
 
@@ -19,7 +22,14 @@ func (w *Warden) LocalUsers(ctx context.Context, who Caller, req api.ListLocal) 
 		users, err := r.LocalUsers()
 		all := make([]api.LocalUser, 0, len(users))
 		for _, u := range users {
-			all = append(all, api.LocalUser{ID: int64(u.ID), Username: u.Name, Operator: u.Operator})
+			if err != nil {
+				break
+			}
+			var known store.User
+			if known, err = r.UserAt(forge.KindLocal, strconv.FormatUint(u.ID, 10)); errors.Is(err, store.ErrNotFound) {
+				err = nil // and never was here
+			}
+			all = append(all, api.LocalUser{ID: int64(u.ID), Username: u.Name, Operator: u.Operator, Disabled: known.Disabled != 0})
 		}
 		return byName(all, func(u api.LocalUser) string { return u.Username }), err
 	})

@@ -203,6 +203,7 @@ func (w *Warden) change(ctx context.Context, who Caller, act access.Action, repo
 	defer p.leave()
 	now := w.now()
 	ids := store.NewIDs(now)
+	touched := false
 	err = w.append(ctx, p.keys, ids, func(tx store.Tx) ([]store.Activity, error) {
 		v, err := p.visit(tx.Reader, now)
 		if err != nil {
@@ -212,8 +213,12 @@ func (w *Warden) change(ctx context.Context, who Caller, act access.Action, repo
 		if err := work(v); err != nil {
 			return nil, err
 		}
+		touched = v.touched
 		return v.notes, v.withinPlan()
 	})
+	if err == nil && touched {
+		w.syncs.rouse()
+	}
 	return p.settle(ctx, err)
 }
 

@@ -146,3 +146,46 @@ func (w *Warden) RetypeEnvironment(ctx context.Context, who Caller, req api.Rety
 	})
 	return out, err
 }
+
+// MoveEnvironment gives an environment another place in the order in which
+// environments are shown everywhere. Those in between make room.
+func (w *Warden) MoveEnvironment(ctx context.Context, who Caller, req api.MoveEnvironment) (*api.MovedEnvironment, error) {
+	out := &api.MovedEnvironment{Environment: req.Environment}
+	err := w.changeEnvironment(ctx, who, access.EnvironmentMove, req.EnvironmentRef, func(v *visit, e *store.Environment) error {
+		if last := v.lastOrder(); req.DisplayOrder > last {
+			return api.InvalidField("displayOrder", api.FieldTooLarge, "At most %d, where the last one stands.", last)
+		}
+		out.OldOrder = e.Order
+		if err := v.moveTo(e, req.DisplayOrder); err != nil {
+			return err
+		}
+		out.NewOrder, out.Environments = e.Order, v.details()
+		v.note("environment_moved", map[string]any{"environment": e.Name, "oldOrder": out.OldOrder, "newOrder": out.NewOrder})
+		return nil
+	})
+	return out, err
+}
+
+// moveTo puts an environment where the one with this order stands, and closes the
+// gaps that deleted ones have left. The visitor need not see all that it passes.
+func (v *visit) moveTo(e *store.Environment, order int) error {
+	to := slices.IndexFunc(v.envs, func(other *store.Environment) bool { return other.Order >= order })
+	if order > e.Order { // past that one, and not to what comes behind a gap
+		to = len(v.envs) - 1
+		for v.envs[to].Order > order {
+			to--
+		}
+	}
+	from := slices.Index(v.envs, e)
+	v.envs = slices.Insert(slices.Delete(v.envs, from, from+1), to, e)
+	for i, other := range v.envs {
+		if other.Order == i {
+			continue
+		}
+		other.Order = i
+		if err := v.keep(other); err != nil {
+			return err
+		}
+	}
+	return nil
+}

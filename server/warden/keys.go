@@ -18,6 +18,12 @@ const keyPrefix = 16 // characters of a token that are shown afterwards
 // CreateKey makes an API key of the caller's own. A key made by a key can do no
 // more than the one that made it.
 func (w *Warden) CreateKey(ctx context.Context, who Caller, req api.CreateAPIKey) (*api.CreatedAPIKey, error) {
+	return w.CreateKeyOnce(ctx, who, req, "")
+}
+
+// CreateKeyOnce is CreateKey for a form that browsers send again when somebody
+// loads its answer again: one form makes one key.
+func (w *Warden) CreateKeyOnce(ctx context.Context, who Caller, req api.CreateAPIKey, form string) (*api.CreatedAPIKey, error) {
 	const act = access.KeyCreate
 	if err := admit(who, act); err != nil {
 		return nil, w.settle(ctx, who, act, store.Vault{}, err)
@@ -31,13 +37,16 @@ func (w *Warden) CreateKey(ctx context.Context, who Caller, req api.CreateAPIKey
 	if err != nil {
 		return nil, err
 	}
-	k.User = who.user.ID
+	k.User, k.Form = who.user.ID, form
 	if who.kind == access.APIKey {
 		if err := within(&k, who.key); err != nil {
 			return nil, err
 		}
 	}
 	err = w.changeSelf(ctx, who, act, func(tx store.Tx, j *journal) error {
+		if err := neverMade(tx, k); err != nil {
+			return err
+		}
 		j.note("api_key_created", keyMeta(k))
 		return tx.PutAPIKey(k)
 	})
@@ -45,6 +54,23 @@ func (w *Warden) CreateKey(ctx context.Context, who Caller, req api.CreateAPIKey
 		return nil, err
 	}
 	return &api.CreatedAPIKey{APIKey: w.shownKey(k), Token: api.Revealed(token)}, nil
+}
+
+// neverMade wants the form of a new key to have made none before.
+func neverMade(tx store.Tx, k store.APIKey) error {
+	if k.Form == "" {
+		return nil
+	}
+	all, err := tx.APIKeys(k.User)
+	if err != nil {
+		return err
+	}
+	for _, made := range all {
+		if made.Form == k.Form {
+			return api.Errorf(api.Conflict, "The key %q was made already, and cannot be shown again. If you do not have it, revoke it and make another one.", made.Name)
+		}
+	}
+	return nil
 }
 
 // newKey makes a key of nobody yet, and its token.

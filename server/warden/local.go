@@ -16,7 +16,7 @@ import (
 )
 
 // AddLocalUser adds a user to the built-in code host.
-func (w *Warden) AddLocalUser(ctx context.Context, who Caller, req api.AddLocalUser) (*api.LocalUser, error) {
+func (w *Warden) AddLocalUser(ctx context.Context, who Caller, req api.AddLocalUser) (*api.AddedLocalUser, error) {
 	if err := admit(who, access.LocalUserAdd); err != nil {
 		return nil, w.settle(ctx, who, access.LocalUserAdd, store.Vault{}, err)
 	}
@@ -37,7 +37,60 @@ func (w *Warden) AddLocalUser(ctx context.Context, who Caller, req api.AddLocalU
 		_, err := w.userAt(tx, j, strconv.FormatUint(u.ID, 10), u.Name)
 		return err
 	})
-	return &api.LocalUser{ID: int64(u.ID), Username: u.Name, Operator: u.Operator}, err
+	return &api.AddedLocalUser{LocalUser: api.LocalUser{ID: int64(u.ID), Username: u.Name, Operator: u.Operator}}, err
+}
+
+// DisableLocalUser keeps a user of the built-in code host out, or lets them in
+// again. Their sessions end for good; their API keys work again once they may come
+// in, unless somebody revokes them. What they have made stays.
+func (w *Warden) DisableLocalUser(ctx context.Context, who Caller, req api.DisableLocalUser) (*api.LocalUser, error) {
+	out := &api.LocalUser{Disabled: req.Disabled}
+	err := w.changeSelf(ctx, who, access.LocalUserDisable, func(tx store.Tx, j *journal) error {
+		if err := w.builtIn(); err != nil {
+			return err
+		}
+		account, err := localUser(tx.Reader, req.Username)
+		if err != nil {
+			return err
+		}
+		u, err := w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name)
+		if err != nil {
+			return err
+		}
+		out.ID, out.Username, out.Operator = int64(account.ID), account.Name, account.Operator
+		if !req.Disabled {
+			u.Disabled = 0
+			j.note("local_user_enabled", map[string]any{"username": account.Name})
+			return tx.PutUser(u)
+		}
+		if u.ID == who.user.ID {
+			return api.Errorf(api.Conflict, "You cannot disable yourself. Have another operator do it, or use coffer admin user disable.")
+		}
+		u.Disabled = store.At(j.now)
+		j.note("local_user_disabled", map[string]any{"username": account.Name})
+		return errors.Join(tx.PutUser(u), endSessionsOf(tx, u))
+	})
+	return out, err
+}
+
+// endSessionsOf ends all sessions of a user.
+func endSessionsOf(tx store.Tx, u store.User) error {
+	all, err := tx.Sessions(u.ID)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if err := tx.DeleteSession(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errDisabled means that somebody is kept out, and is said to nobody who does not
+// have what would let them in.
+func errDisabled() *api.Error {
+	return api.Errorf(api.Unauthorized, "This account is disabled. The operator of this server can let it in again.")
 }
 
 // builtIn refuses what only the built-in code host can do while the instance is
@@ -57,7 +110,11 @@ func (w *Warden) userNamed(tx store.Tx, j *journal, name string) (store.User, er
 		if err != nil {
 			return store.User{}, err
 		}
-		return w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name)
+		u, err := w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name)
+		if err == nil && u.Disabled != 0 {
+			err = api.Errorf(api.Conflict, "%s is disabled. Enable them first.", account.Name)
+		}
+		return u, err
 	}
 	all, err := tx.Users()
 	if err != nil {
@@ -96,7 +153,8 @@ func (w *Warden) AddLocalOrg(ctx context.Context, who Caller, req api.AddLocalOr
 	return &api.LocalOrg{ID: int64(o.ID), Name: o.Name}, err
 }
 
-// SetLocalMember gives a user a role in an organization of the built-in code host.
+// SetLocalMember gives a user a role in an organization of the built-in code host,
+// or takes them out of it.
 func (w *Warden) SetLocalMember(ctx context.Context, who Caller, req api.SetLocalMember) error {
 	err := w.changeSelf(ctx, who, access.LocalMemberSet, func(tx store.Tx, j *journal) error {
 		if err := w.builtIn(); err != nil {
@@ -109,6 +167,10 @@ func (w *Warden) SetLocalMember(ctx context.Context, who Caller, req api.SetLoca
 		user, err := localUser(tx.Reader, req.Username)
 		if err != nil {
 			return err
+		}
+		if req.Role == "none" {
+			j.note("org_member_removed", map[string]any{"org": req.Org, "username": user.Name})
+			return tx.SetLocalMember(org.ID, user.ID, "")
 		}
 		j.note("org_member_set", map[string]any{"org": req.Org, "username": user.Name, "role": req.Role})
 		return tx.SetLocalMember(org.ID, user.ID, req.Role)

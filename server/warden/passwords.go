@@ -64,6 +64,8 @@ func (w *Warden) SignInWithPassword(ctx context.Context, c Credential, username 
 		return nil, w.turnAway(ctx, a, "unknown_name", wrong)
 	case !right:
 		return nil, w.turnAway(ctx, a, "password", wrong)
+	case known.Disabled != 0:
+		return nil, w.turnAway(ctx, a, "disabled", errDisabled())
 	}
 	s, err := w.begin(ctx, a, func(tx store.Tx, j *journal, _ *keyring) (store.User, error) {
 		now, err := tx.LocalUser(account.ID)
@@ -73,7 +75,11 @@ func (w *Warden) SignInWithPassword(ctx context.Context, c Credential, username 
 		if err != nil {
 			return store.User{}, err
 		}
-		return w.userAt(tx, j, strconv.FormatUint(now.ID, 10), now.Name)
+		u, err := w.userAt(tx, j, strconv.FormatUint(now.ID, 10), now.Name)
+		if err == nil && u.Disabled != 0 {
+			err = errDisabled() // meanwhile, too
+		}
+		return u, err
 	})
 	if err == nil {
 		w.passwords.lockouts.clear(username)

@@ -191,6 +191,9 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 		instance, err = r.Instance()
 		return err
 	})
+	if err == nil {
+		err = w.findSyncs(ctx)
+	}
 	if err != nil {
 		return w.outward(err)
 	}
@@ -207,6 +210,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 		return err
 	}
 	w.keys.Store(keys)
+	w.syncs.rouse()
 	w.log.Info("unsealed", "key", instance.Fingerprint)
 	w.pump.wake()
 	return nil

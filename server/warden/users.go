@@ -58,6 +58,11 @@ func (w *Warden) Usage(ctx context.Context, who Caller, _ api.Empty) (*api.Usage
 				out.Usage.Public++
 			}
 		}
+		if err != nil {
+			return err
+		}
+		connections, err := r.ConnectionsOf(who.user.ID)
+		out.Usage.Providers = len(connections)
 		return err
 	})
 	return out, err

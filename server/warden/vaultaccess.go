@@ -23,6 +23,10 @@ type VaultAccess struct {
 	Overrides []api.Override
 	Defaults  api.Matrix // what holds without overrides
 
+	// Members are the people of the organization that have an account, for who may
+	// change overrides and is not shown the people of the repository.
+	Members []api.OrgMember
+
 	// Unlisted is why an admin is not shown the people, or nil.
 	Unlisted error
 }
@@ -63,14 +67,29 @@ func (w *Warden) VaultAccess(ctx context.Context, who Caller, ref api.Ref) (*Vau
 		out.Columns = append(out.Columns, e.Name)
 		out.Mine = append(out.Mine, api.Permission{Read: rights.Read, Write: rights.Write})
 	}
-	if v.role != access.Admin {
-		return out, nil
+	if v.role == access.Admin {
+		out.People, err = w.peopleOf(ctx, who, ref, v)
+		if _, known := errors.AsType[*api.Error](err); known {
+			out.Unlisted, err = err, nil
+		}
 	}
-	out.People, err = w.peopleOf(ctx, who, ref, v)
-	if _, known := errors.AsType[*api.Error](err); known {
-		out.Unlisted, err = err, nil
+	if err == nil && out.CanManage && out.People == nil {
+		out.Members, err = w.membersAround(ctx, who, v.vault)
 	}
 	return out, err
+}
+
+// membersAround are the people with an account in the organization that a vault's
+// repository belongs to; none where the caller may not see them.
+func (w *Warden) membersAround(ctx context.Context, who Caller, vault store.Vault) ([]api.OrgMember, error) {
+	if vault.OwnerKind != store.OwnerOrg {
+		return nil, nil
+	}
+	all, err := w.OrgMembers(ctx, who, api.OrgRef{Org: vault.Owner})
+	if _, known := errors.AsType[*api.Error](err); known {
+		return nil, nil // overrides for roles can be made all the same
+	}
+	return slices.DeleteFunc(all, func(m api.OrgMember) bool { return !m.OnKeyway }), err
 }
 
 // manages reports whether the caller may change overrides: by role, or as an owner

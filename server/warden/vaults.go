@@ -153,7 +153,6 @@ func (v *visit) record() (api.Vault, error) {
 		EnvironmentDetails: v.details(),
 		IsReadOnly:         reason != billing.Writable,
 		ReadonlyReason:     orNull(string(reason)),
-		Syncs:              []struct{}{},
 		CreatedAt:          api.At(v.vault.Created.Time()),
 	}
 	if v.vault.Gone != 0 {
@@ -166,6 +165,9 @@ func (v *visit) record() (api.Vault, error) {
 		updated = max(updated, e.Updated)
 	}
 	out.UpdatedAt = api.At(updated.Time())
+	if err == nil {
+		out.Syncs, err = v.vaultSyncs()
+	}
 	return out, err
 }
 

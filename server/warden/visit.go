@@ -22,9 +22,11 @@ type visit struct {
 	books *books
 
 	before struct{ secrets, environments int }
-	would  int                      // secrets that a dry run would add
-	where  string                   // the environment that was let in to
-	seen   map[store.ID]*store.User // people looked up so far
+	would  int // secrets that a dry run would add
+
+	touched bool                     // an environment is at another revision
+	where   string                   // the environment that was let in to
+	seen    map[store.ID]*store.User // people looked up so far
 
 	overrides []access.Override
 	defaults  access.Defaults // of the organization
@@ -140,6 +142,7 @@ func (v *visit) touch(e *store.Environment, keys ...string) error {
 	if err := v.tx.AddRevision(e, rev); err != nil {
 		return err
 	}
+	v.touched = true
 	return v.keep(e)
 }
 

@@ -29,6 +29,7 @@ import (
 	"coffer/server/api"
 	"coffer/server/billing"
 	"coffer/server/forge"
+	"coffer/server/hosting"
 	"coffer/server/stream"
 	"coffer/store"
 	"coffer/store/kv"
@@ -76,6 +77,10 @@ type Config struct {
 	VersionRetention billing.Retention // of replaced values
 	AuditRetention   billing.Retention
 
+	// Hosting are the providers that values may be synced with, by name. Others are
+	// turned off.
+	Hosting map[string]hosting.Provider
+
 	// Stream is where new records of the audit log go too, nil for nowhere, and
 	// StreamName what it is remembered by. The Warden closes it.
 	Stream     stream.Target
@@ -97,6 +102,7 @@ type Warden struct {
 	now       func() time.Time
 	log       *slog.Logger
 	host      hostState
+	syncs     *syncState
 	keys      atomic.Pointer[keyring] // nil while sealed
 	uses      *keyUses
 	passwords *passwords
@@ -136,6 +142,7 @@ func New(c Config) *Warden {
 	w.passwords = newPasswords(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel
+	w.syncs = newSyncState(ctx)
 	w.batch = newBatch(w)
 	w.notary = newNotary(w)
 	w.workers.Go(func() { w.batch.run(ctx) })
@@ -147,6 +154,7 @@ func New(c Config) *Warden {
 	w.workers.Go(func() { w.flushUses(ctx) })
 	w.workers.Go(func() { w.runEvents(ctx) })
 	w.workers.Go(func() { w.readRosters(ctx) })
+	w.workers.Go(func() { w.runSyncs(ctx) })
 	return w
 }
 

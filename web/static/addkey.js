@@ -1,6 +1,7 @@
 // Adds a key to the changes, in several environments at once.
 import { all, make, one, quiet } from "./coffer.js";
 import { validKey } from "./draft.js";
+import { rowOf } from "./grid.js";
 
 export function addSecret(table, draft, changed) {
 	const link = one("#add");
@@ -16,7 +17,7 @@ export function addSecret(table, draft, changed) {
 function open(table, draft, changed) {
 	const key = make("input", { id: "new-key", class: "typed", maxlength: 256, autocomplete: "off", autocapitalize: "characters", spellcheck: "false", required: true, "aria-describedby": "new-wrong" });
 	const value = make("textarea", { id: "new-value", rows: 4, autocomplete: "off", autocapitalize: "none", autocorrect: "off", spellcheck: "false" });
-	const columns = all("th[data-environment]", table);
+	const columns = all("th[data-revision]", table);
 	const boxes = columns.map((th) => make("input", { type: "checkbox", id: `new-in-${th.dataset.environment}`, value: th.dataset.environment }));
 	const wrong = make("p", { class: "wrong", id: "new-wrong", role: "alert" });
 	const form = make("form", { class: "stack", method: "dialog" },
@@ -58,18 +59,18 @@ function open(table, draft, changed) {
 // row is the one of a key. A new key gets one at the top, with cells like those of the
 // server.
 function row(table, key) {
-	const there = one(`tr[data-key="${key}"]`, table);
+	const there = rowOf(table, key);
 	if (there) {
 		there.hidden = false;
 		return;
 	}
 	const made = make("tr", { "data-key": key }, make("th", { scope: "row" }, make("code", {}, key)));
 	for (const th of all("thead th", table).slice(1)) {
-		const environment = th.dataset.environment;
+		const { environment, revision } = th.dataset;
 		const badge = make("span", { class: "badge bad" }, "missing");
 		const href = `${location.pathname}/secrets/set?${new URLSearchParams({ environment, key })}`;
-		made.append(make("td", { "data-environment": environment },
-			environment ? make("a", { class: "cell", href, "aria-label": `${key} in ${environment}: missing, set it` }, badge) : badge));
+		made.append(make("td", {},
+			revision !== undefined ? make("a", { class: "cell", href, "aria-label": `${key} in ${environment}: missing, set it` }, badge) : badge));
 	}
 	one("tbody", table).prepend(made);
 }

@@ -2,6 +2,7 @@
 // and give it another one, which joins the changes to be saved.
 import { all, make, one, quiet, say } from "./coffer.js";
 import { Draft } from "./draft.js";
+import { about, cellOf } from "./grid.js";
 import { Peek } from "./reveal.js";
 import { Review } from "./review.js";
 import { addSecret } from "./addkey.js";
@@ -56,16 +57,8 @@ class Cells {
 		this.#show(cell, link, event.detail > 0);
 	}
 
-	// #about is where a cell is.
-	#about(cell) {
-		const key = cell.parentElement.dataset.key;
-		const { environment, secret } = cell.dataset;
-		const writable = one(`th[data-environment="${environment}"]`, this.#table) !== null;
-		return { key, environment, secret, writable, name: `${key} in ${environment}` };
-	}
-
 	#show(cell, link, byMouse) {
-		const { key, environment, secret, writable, name } = this.#about(cell);
+		const { key, environment, secret, writable, name } = about(cell);
 		this.#open = cell;
 		link.setAttribute("aria-expanded", "true");
 		const tools = make("div", { class: "tools" });
@@ -114,7 +107,7 @@ class Cells {
 	// #edit puts a field for the new value into the place of the tools. The old one is
 	// in there only if it is on the page already, or asked for.
 	#edit(cell, tools, focus = true) {
-		const { key, environment, secret, name } = this.#about(cell);
+		const { key, environment, secret, name } = about(cell);
 		const mine = this.#draft.get(environment, key);
 		const field = make("textarea", {
 			rows: 3, "aria-label": `New value of ${name}`, placeholder: "New value",
@@ -165,7 +158,7 @@ class Cells {
 
 	// #keep takes what is typed into the changes.
 	#keep() {
-		const { key, environment, name } = this.#about(this.#open);
+		const { key, environment, name } = about(this.#open);
 		this.#draft.put(environment, key, this.#typing.value);
 		this.#close(true);
 		this.#mark();
@@ -178,8 +171,10 @@ class Cells {
 			mark.remove();
 		}
 		for (const { environment, key } of this.#draft.changes) {
-			const cell = one(`tr[data-key="${key}"] td[data-environment="${environment}"]`, this.#table);
-			one("a.cell", cell)?.after(" ", make("span", { class: "badge mine" }, "new value, not saved"));
+			const cell = cellOf(this.#table, key, environment);
+			if (cell) {
+				one("a.cell", cell)?.after(" ", make("span", { class: "badge mine" }, "new value, not saved"));
+			}
 		}
 		this.#review.update();
 	}

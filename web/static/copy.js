@@ -1,12 +1,13 @@
-// Copies a text of the page. Without it, the text can be selected.
+// Copies a text of the page, or of a field. Without it, the text can be selected.
 import { all, say } from "./coffer.js";
 
 for (const button of all("[data-copy]")) {
 	const words = button.textContent;
+	const from = document.getElementById(button.dataset.copy);
 	button.hidden = !navigator.clipboard;
 	button.addEventListener("click", async () => {
 		try {
-			await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+			await navigator.clipboard.writeText((from.value ?? from.textContent).trim());
 			button.textContent = "Copied";
 			say("Copied.");
 			setTimeout(() => (button.textContent = words), 3000);

@@ -2,6 +2,7 @@
 // they are saved.
 import { ask, make, one, quiet, say } from "./coffer.js";
 import { masked } from "./draft.js";
+import { about, cellOf } from "./grid.js";
 import { Peek } from "./reveal.js";
 
 export class Review {
@@ -77,7 +78,8 @@ export class Review {
 	}
 
 	#line({ environment, key, value }) {
-		const secret = one(`tr[data-key="${key}"] td[data-environment="${environment}"]`, this.#table)?.dataset.secret;
+		const cell = cellOf(this.#table, key, environment);
+		const secret = cell && about(cell).secret;
 		const name = `${key} in ${environment}`;
 		return make("li", {},
 			make("h3", {}, make("code", {}, key), ` in ${environment}`),

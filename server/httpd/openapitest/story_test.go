@@ -61,6 +61,10 @@ func unreachable(what string) bool {
 // succeed does everything that can be done.
 func (w *world) succeed() {
 	w.operator("POST /v1/operator/users", `{"username":"bob","password":"long enough"}`, 201)
+	w.operator("PUT /v1/operator/users/disabled", `{"username":"bob","disabled":true}`, 200)
+	w.operator("POST /v1/operator/sessions", `{"username":"bob"}`, 409)
+	w.operator("POST /v1/operator/tokens", `{"username":"bob","name":"n","environment":"live","scopes":["read:secrets"]}`, 409)
+	w.operator("PUT /v1/operator/users/disabled", `{"username":"bob","disabled":false}`, 200)
 	w.operator("POST /v1/operator/orgs", `{"name":"acme"}`, 201)
 	w.operator("PUT /v1/operator/orgs/members", `{"org":"acme","username":"ann","role":"owner"}`, 204)
 	w.operator("POST /v1/operator/repos", `{"repoFullName":"acme/site","public":true}`, 201)
@@ -132,6 +136,7 @@ func (w *world) environments() {
 	w.ask("POST {V}/environments", `{"name":"more","type":"protected"}`, 201)
 	w.ask("PATCH {V}/environments/extra", `{"newName":"qa"}`, 200)
 	w.ask("PATCH {V}/environments/qa/type", `{"type":"development"}`, 200)
+	w.ask("PATCH {V}/environments/qa/order", `{"displayOrder":0}`, 200)
 	w.ask("DELETE {V}/environments/qa", "", 200)
 }
 
@@ -316,6 +321,7 @@ func (w *world) hooked() {
 		{"gitlab", "X-Gitlab-Token", secret, []string{"X-Gitlab-Event", "System Hook", "X-Gitlab-Event-UUID", "1"}, []string{"/v1/webhooks/gitlab"}},
 	} {
 		bound := w.boundTo(c.kind, secret)
+		bound.operator("PUT /v1/operator/users/disabled", `{"username":"bob","disabled":true}`, 409)
 		for _, path := range c.paths {
 			bound.as("", "POST "+path, body, 400)
 			bound.as("", "POST "+path, body, 403, append([]string{c.name, "sha256=0"}, c.headers...)...)

@@ -229,6 +229,7 @@ var bodies = map[string]string{
 	"changeSecret":       `{"value":""}`,
 	"createEnvironment":  `{"name":"more"}`,
 	"renameEnvironment":  `{"newName":"more"}`,
+	"moveEnvironment":    `{"displayOrder":0}`,
 	"retypeEnvironment":  `{"type":"standard"}`,
 	"createOverride":     `{"environment":"*","targetType":"role","targetRole":"read","canRead":true,"canWrite":true}`,
 	"changeOverride":     `{"canRead":true}`,

@@ -1,0 +1,58 @@
+package httpd
+
+import (
+	"strings"
+	"testing"
+
+	"coffer/server/api"
+	"coffer/web"
+)
+
+func placesIn(all []web.Place) string {
+	var lines []string
+	for _, p := range all {
+		lines = append(lines, strings.TrimSpace(p.Name+" "+p.Path+" "+p.Current))
+	}
+	return strings.Join(lines, ", ")
+}
+
+// TestANewPageFindsItsPlace: what has no route is not shown, and what gets one is.
+func TestANewPageFindsItsPlace(t *testing.T) {
+	at := func(path string, more ...string) *exchange {
+		f := &face{gate: &doorman{}}
+		routes := pages()
+		for _, p := range more {
+			routes = append(routes, route{method: get, path: p})
+		}
+		f.leadsTo(routes)
+		return &exchange{face: f, route: &route{path: path}}
+	}
+	if got := placesIn(at(orgPath).tabs(orgPlaces, orgPath, "/orgs/acme")); got != "" {
+		t.Errorf("one place has the tabs %s", got)
+	}
+	plan := orgPath + "/plan"
+	if got := placesIn(at(orgPath, plan).tabs(orgPlaces, orgPath, "/orgs/acme")); got != "Members and permissions /orgs/acme page, Plan /orgs/acme/plan" {
+		t.Errorf("with a plan there are %s", got)
+	}
+	if got := placesIn(at(plan, plan).tabs(orgPlaces, orgPath, "/orgs/acme")); got != "Members and permissions /orgs/acme, Plan /orgs/acme/plan page" {
+		t.Errorf("on the plan there are %s", got)
+	}
+	if got := placesIn(at(localReposPath + "/grants").operatorTabs()); got != "Server /operator, Users /operator/users, Organizations /operator/orgs, Repositories /operator/repos true" {
+		t.Errorf("the operator has %s", got)
+	}
+	elsewhere := at(operatorPath)
+	elsewhere.gate = &doorman{forge: "gitea"}
+	if got := placesIn(elsewhere.operatorTabs()); got != "" {
+		t.Errorf("with another code host, the operator has %s", got)
+	}
+	for _, there := range []bool{false, true} {
+		x := at(vaultPath)
+		if there {
+			x = at(vaultPath+"/integrations/:id", vaultPath+"/integrations")
+		}
+		in := x.inside(&api.Vault{RepoOwner: "acme", RepoName: "api", Permission: new("read")})
+		if got := strings.Contains(placesIn(in.Places), "Integrations /vaults/acme/api/integrations true"); got != there {
+			t.Errorf("there %t: %s", there, placesIn(in.Places))
+		}
+	}
+}

@@ -1,0 +1,432 @@
+package warden
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/singleflight"
+
+	"coffer/crypto"
+	"coffer/server/access"
+	"coffer/server/api"
+	"coffer/server/hosting"
+	"coffer/server/syncplan"
+	"coffer/store"
+)
+
+// A sync looks at both sides, plans, and does what the plan says. Looking takes
+// our side from one transaction, and the provider's from calls outside of any; what
+// is planned is the same for a preview and for a run, because both come through
+// here. See syncruns.go for the doing.
+
+// syncState is what is known of syncs under way in this process.
+type syncState struct {
+	life     context.Context    // of this process
+	renewals singleflight.Group // of connections
+	wake     chan struct{}      // something that links sync has changed
+	busy     atomic.Bool        // there are links that sync by themselves, or runs under way
+
+	mu   sync.Mutex
+	runs map[store.ID]context.CancelFunc // under way in this process
+}
+
+func newSyncState(life context.Context) *syncState {
+	return &syncState{life: life, wake: make(chan struct{}, 1), runs: make(map[store.ID]context.CancelFunc)}
+}
+
+// rouse has links looked at, if there are any that sync by themselves.
+func (s *syncState) rouse() {
+	if s.busy.Load() {
+		nudge(s.wake)
+	}
+}
+
+// engage says that there is something to look after.
+func (s *syncState) engage() {
+	s.busy.Store(true)
+	nudge(s.wake)
+}
+
+// sides is both sides of a sync, and what lies between them.
+type sides struct {
+	w      *Warden
+	who    Caller
+	act    access.Action
+	asked  api.SyncTarget
+	vault  store.Vault
+	env    store.Environment
+	role   access.Role
+	max    int // bytes of a value in this vault
+	local  map[string]api.Secret
+	ledger *crypto.Ledger
+
+	to     *reached
+	target hosting.Target
+	place  store.Place
+	remote []hosting.Variable
+	known  map[string]store.LedgerEntry
+	plan   syncplan.Plan
+}
+
+// compare looks at both sides and plans. Its error is one that the caller may see,
+// or one of hosting's when ours was all right and the provider was not.
+func (w *Warden) compare(ctx context.Context, who Caller, act access.Action, t api.SyncTarget) (*sides, error) {
+	s := &sides{w: w, who: who, act: act, asked: t}
+	if err := s.here(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.aim(ctx); err != nil {
+		return s, err
+	}
+	return s, s.there(ctx)
+}
+
+// here takes what our side holds.
+func (s *sides) here(ctx context.Context) error {
+	var connection store.ID
+	values := pull{req: api.PullSecrets{Format: api.FormatJSON}, out: &api.Pulled{}}
+	err := s.w.readThen(ctx, s.who, s.act, s.asked.Repository(), func(v *visit) error {
+		e, conn, err := s.ours(v)
+		if err != nil {
+			return err
+		}
+		plan, err := v.plan()
+		if err != nil {
+			return err
+		}
+		s.vault, s.env, s.role, s.max, connection = v.vault, *e, v.role, int(plan.ValueBytes), conn.ID
+		if values.rows, err = newestRows(v, e); err != nil {
+			return err
+		}
+		return values.copyOut(v)
+	}, func(v *visit) (err error) {
+		if err := values.answer(); err != nil {
+			return err
+		}
+		s.ledger, err = s.w.ledgerOf(ctx, v)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.local = make(map[string]api.Secret, len(values.out.Secrets))
+	for name, value := range values.out.Secrets {
+		s.local[name] = api.NewSecret(string(value))
+	}
+	s.to, err = s.w.reach(ctx, connection)
+	return err
+}
+
+// ours is the environment and the connection that a request names, if the caller
+// may use them.
+func (s *sides) ours(v *visit) (*store.Environment, store.Connection, error) {
+	e := v.environment(s.asked.EnvironmentName())
+	if e == nil {
+		return nil, store.Connection{}, api.InvalidField("keywayEnvironment", api.UnknownValue, "This vault has no environment %q.", s.asked.EnvironmentName())
+	}
+	if err := v.allow(e); err != nil {
+		return nil, store.Connection{}, err
+	}
+	if v.act.Row().Writable {
+		if err := v.refuseReadOnly(); err != nil {
+			return nil, store.Connection{}, err
+		}
+	}
+	conn, err := connectionOf(v.Reader, s.who, s.asked.ConnectionID)
+	if errors.Is(err, store.ErrNotFound) {
+		err = api.InvalidField("connectionId", api.UnknownValue, "You have no such connection. List yours, or connect first.")
+	}
+	return e, conn, err
+}
+
+// connectionOf is one of the caller's own connections, or store.ErrNotFound.
+func connectionOf(r store.Reader, who Caller, id string) (store.Connection, error) {
+	parsed, err := store.ParseID(id)
+	if err != nil {
+		return store.Connection{}, store.ErrNotFound
+	}
+	conn, err := r.Connection(parsed)
+	if err == nil && conn.User != who.user.ID {
+		return store.Connection{}, store.ErrNotFound
+	}
+	return conn, err
+}
+
+// ledgerOf opens the key of a vault's fingerprints, which is made at its first use.
+func (w *Warden) ledgerOf(ctx context.Context, v *visit) (*crypto.Ledger, error) {
+	place := crypto.RecordContext(v.vault.ID, "vault/ledger")
+	var sealed store.LedgerKey
+	err := w.store.View(ctx, func(r store.Reader) (err error) {
+		sealed, err = r.LedgerKey(v.vault.ID)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		k, err := w.dataKeyOf(ctx, v, v.vault.Generation)
+		if err != nil {
+			return nil, err
+		}
+		_, fresh := k.NewLedger(place)
+		err = w.store.Update(ctx, func(tx store.Tx) (err error) {
+			sealed, err = tx.LedgerKey(v.vault.ID)
+			if !errors.Is(err, store.ErrNotFound) {
+				return err // somebody else was faster
+			}
+			sealed = store.LedgerKey{Generation: v.vault.Generation, Sealed: fresh}
+			return tx.PutLedgerKey(v.vault.ID, sealed)
+		})
+		if err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	k, err := w.dataKeyOf(ctx, v, sealed.Generation)
+	if err != nil {
+		return nil, err
+	}
+	return k.OpenLedger(sealed.Sealed, place)
+}
+
+// dataKeyOf is a data key of a visit's vault, after its transaction has ended.
+func (w *Warden) dataKeyOf(ctx context.Context, v *visit, generation uint64) (k *crypto.DataKey, err error) {
+	err = w.store.View(ctx, func(r store.Reader) (err error) {
+		k, err = v.keys.dataKey(r, v.vault.ID, generation)
+		return err
+	})
+	return k, err
+}
+
+// aim finds the target at the provider, and asks whether values may flow there.
+func (s *sides) aim(ctx context.Context) error {
+	project, err := asking(ctx, s.w, s.to, func(c hosting.Credential) (hosting.Project, error) {
+		return s.to.Find(ctx, c, s.asked.ProjectID, s.asked.ServiceID)
+	})
+	if errors.Is(err, hosting.ErrNotFound) {
+		field := "projectId"
+		if s.asked.ServiceID != "" {
+			field = "serviceId"
+		}
+		return api.InvalidField(field, api.UnknownValue, "%s knows no such project, or this connection does not reach it. List the connection's projects.", s.to.Describe().Display)
+	}
+	if err != nil {
+		return err
+	}
+	env, ok := environmentAt(s.to.Describe(), project, s.asked.ProviderEnvironment, s.env.Name)
+	if !ok {
+		return s.errEnvironmentThere(project)
+	}
+	s.target = hosting.Target{Project: project, Environment: env}
+	s.place = placeOf(s.to, s.target)
+	return s.allowFlow(ctx)
+}
+
+// environmentAt is the provider's environment that a name means: one of the
+// project's, else what the provider's table makes of it. Without a name it is what
+// that makes of ours.
+func environmentAt(d hosting.Description, p hosting.Project, named, ours string) (hosting.Environment, bool) {
+	name := cmp.Or(named, ours)
+	tries := []string{name, d.Synonyms[name], d.Environments[name]}
+	if named == "" {
+		tries = []string{d.Environments[name], name}
+	}
+	for _, try := range tries {
+		for _, e := range p.Environments {
+			if try != "" && e.Name == try {
+				return e, true
+			}
+		}
+	}
+	return hosting.Environment{}, false
+}
+
+func (s *sides) errEnvironmentThere(p hosting.Project) error {
+	names := make([]string, len(p.Environments))
+	for i, e := range p.Environments {
+		names[i] = e.Name
+	}
+	return api.InvalidField("providerEnvironment", api.UnknownValue, "%s has no environment for %q. It has: %s.",
+		p.Name, cmp.Or(s.asked.ProviderEnvironment, s.env.Name), cmp.Or(strings.Join(names, ", "), "none"))
+}
+
+// allowFlow refuses to let values into a more protected environment for anybody
+// but an admin. Looking is allowed: it moves nothing.
+func (s *sides) allowFlow(ctx context.Context) error {
+	if s.act != access.SyncPush && s.act != access.SyncPull {
+		return nil
+	}
+	source, target := envType(s.env.Type), access.Infer(s.target.Environment.Name)
+	from, into := s.env.Name, s.target.Environment.Name
+	if s.asked.Pull() {
+		source, target = target, source
+		from, into = into, from
+	}
+	if s.role >= access.Admin || !access.SyncNeedsAdmin(source, target) {
+		return nil
+	}
+	return s.w.settle(ctx, s.who, s.act, s.vault, &refusal{
+		reason: access.RoleTooLow, environment: s.env.Name,
+		answer: api.Errorf(api.Forbidden, "%s is more protected than %s: only an admin of the repository may sync into it. Your role is %s.", into, from, s.role),
+	})
+}
+
+// placeOf names a target whoever reaches it.
+func placeOf(to *reached, t hosting.Target) store.Place {
+	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", to.conn.Provider, to.conn.Team, t.Project.ID, t.Project.Service, cmp.Or(t.Environment.ID, t.Environment.Name)))
+	return store.Place(h[:16])
+}
+
+// there takes what the provider holds, and plans.
+func (s *sides) there(ctx context.Context) (err error) {
+	s.remote, err = asking(ctx, s.w, s.to, func(c hosting.Credential) ([]hosting.Variable, error) {
+		return s.to.List(ctx, c, s.target)
+	})
+	if err != nil {
+		return err
+	}
+	err = s.w.store.View(ctx, func(r store.Reader) (err error) {
+		s.known, err = r.Ledger(s.env, s.place)
+		return err
+	})
+	s.plan = syncplan.Make(s.state())
+	return err
+}
+
+func (s *sides) state() syncplan.State {
+	state := syncplan.State{
+		Direction: syncplan.Push, AllowDelete: s.asked.AllowDelete, AllowReferences: s.asked.AllowReferences,
+		Provider: s.to.Describe(), Local: s.local, Remote: s.remote,
+		Ledger:      make(map[string]syncplan.Known, len(s.known)),
+		Fingerprint: s.fingerprint, LegalKey: api.ValidKey, MaxValue: s.max,
+	}
+	if s.asked.Pull() {
+		state.Direction = syncplan.Pull
+	}
+	for name, entry := range s.known {
+		state.Ledger[name] = syncplan.Known{Fingerprint: entry.Fingerprint, Mark: entry.Mark}
+	}
+	return state
+}
+
+func (s *sides) fingerprint(name string, value api.Secret) []byte {
+	return s.ledger.Fingerprint(name, value.Reveal())
+}
+
+// hash names what would be done, and where.
+func (s *sides) hash() string {
+	return s.plan.Hash(s.env.ID.String(), fmt.Sprintf("%x", s.place))
+}
+
+// PreviewSync tells what a sync would do.
+func (w *Warden) PreviewSync(ctx context.Context, who Caller, req api.SyncQuery) (*api.SyncPreview, error) {
+	s, err := w.compare(ctx, who, access.SyncPreview, req.Target())
+	if err != nil {
+		return nil, s.outward(err)
+	}
+	return s.preview(), nil
+}
+
+// outward is what the caller may see of an error. A nil s has none of a provider's.
+func (s *sides) outward(err error) error {
+	if s == nil || s.to == nil {
+		return notFoundConnection(err)
+	}
+	return s.w.errProvider(s.to.conn.Provider, err)
+}
+
+// notFoundConnection speaks of a connection that went while it was wanted.
+func notFoundConnection(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return api.InvalidField("connectionId", api.UnknownValue, "You have no such connection. List yours, or connect first.")
+	case errors.Is(err, errReconnect):
+		return api.Errorf(api.Conflict, "The provider turned this connection's credential down. Reconnect: connect again, then try once more.")
+	}
+	return err
+}
+
+func (s *sides) preview() *api.SyncPreview {
+	out := &api.SyncPreview{
+		ToCreate: s.plan.Keys(syncplan.Create), ToUpdate: s.plan.Keys(syncplan.Update),
+		ToDelete: s.plan.Keys(syncplan.Delete), ToSkip: s.plan.Keys(syncplan.Skip),
+		Details: make(map[string]api.SyncDetail, len(s.plan.Steps)), Warnings: []api.SyncWarning{}, PlanHash: s.hash(),
+		Direction: s.direction(), KeywayEnvironment: s.env.Name, ProviderEnvironment: s.target.Environment.Name,
+	}
+	for _, step := range s.plan.Steps {
+		out.Details[step.Key] = api.SyncDetail{Action: string(step.Action), Reason: string(step.Reason)}
+	}
+	for _, warning := range s.plan.Warnings {
+		out.Warnings = append(out.Warnings, api.SyncWarning(warning))
+	}
+	return out
+}
+
+func (s *sides) direction() string {
+	if s.asked.Pull() {
+		return api.SyncPull
+	}
+	return api.SyncPush
+}
+
+// SyncStatus tells what is where, for somebody who has not synced yet.
+func (w *Warden) SyncStatus(ctx context.Context, who Caller, req api.SyncQuery) (*api.SyncStatus, error) {
+	s, err := w.compare(ctx, who, access.SyncStatus, req.Target())
+	if err != nil {
+		return nil, s.outward(err)
+	}
+	theirs := s.theirs()
+	return &api.SyncStatus{
+		IsFirstSync: len(s.known) == 0, VaultIsEmpty: len(s.local) == 0,
+		ProviderHasSecrets: len(theirs) > 0, ProviderSecretCount: len(theirs),
+	}, nil
+}
+
+// theirs are the variables at the provider that users made.
+func (s *sides) theirs() []hosting.Variable {
+	return slices.DeleteFunc(slices.Clone(s.remote), func(v hosting.Variable) bool {
+		return v.Origin != hosting.FromUser && v.Origin != hosting.FromReference
+	})
+}
+
+// SyncDiff compares what both sides hold, by name.
+func (w *Warden) SyncDiff(ctx context.Context, who Caller, req api.SyncQuery) (*api.SyncDiff, error) {
+	s, err := w.compare(ctx, who, access.SyncDiff, req.Target())
+	if err != nil {
+		return nil, s.outward(err)
+	}
+	theirs := s.theirs()
+	out := &api.SyncDiff{
+		KeywayCount: len(s.local), ProviderCount: len(theirs),
+		OnlyInKeyway: []string{}, OnlyInProvider: []string{}, Different: []string{}, Same: []string{}, Unreadable: []string{},
+	}
+	there := make(map[string]bool, len(theirs))
+	for _, v := range theirs {
+		there[v.Key] = true
+		value, here := s.local[v.Key]
+		list := &out.Different
+		switch {
+		case !here:
+			list = &out.OnlyInProvider
+		case !v.Readable:
+			list = &out.Unreadable
+		case v.Value == value:
+			list = &out.Same
+		}
+		*list = append(*list, v.Key)
+	}
+	for name := range s.local {
+		if !there[name] {
+			out.OnlyInKeyway = append(out.OnlyInKeyway, name)
+		}
+	}
+	for _, list := range [][]string{out.OnlyInKeyway, out.OnlyInProvider, out.Different, out.Same, out.Unreadable} {
+		slices.Sort(list)
+	}
+	return out, nil
+}
