@@ -178,13 +178,14 @@ func (r *railway) holder(ctx context.Context, c Credential) (railwayHolder, erro
 	probes := map[string]func(context.Context, Credential) (railwayHolder, error){
 		railwayAccount: r.account, railwayWorkspace: r.workspace, railwayOne: r.scope,
 	}
-	kind := c.Kind
-	for _, c.Kind = range []string{railwayAccount, railwayWorkspace, railwayOne} {
-		if kind != "" && kind != c.Kind {
+	for _, kind := range []string{railwayAccount, railwayWorkspace, railwayOne} {
+		if c.Kind != "" && c.Kind != kind {
 			continue
 		}
-		if h, err := probes[c.Kind](ctx, c); !railwayDenied(err) {
-			h.kind = c.Kind
+		as := c
+		as.Kind = kind
+		if h, err := probes[kind](ctx, as); !railwayDenied(err) {
+			h.kind = kind
 			return h, err
 		}
 	}

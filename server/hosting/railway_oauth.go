@@ -21,6 +21,9 @@ type railwayOAuth struct{ *railway }
 // ends after an hour.
 const railwayScopes = "openid email profile offline_access project:member"
 
+// railwayLife is how long an access token lasts where Railway does not say.
+const railwayLife = time.Hour
+
 // Describe says what holds for Railway.
 func (r railwayOAuth) Describe() Description {
 	d := r.railway.Describe()
@@ -78,12 +81,14 @@ func (r railwayOAuth) grant(ctx context.Context, form url.Values) (Grant, error)
 	if err != nil {
 		return Grant{}, railwayNoGrant(a, err)
 	}
-	if said.Access.Len() == 0 || said.Life <= 0 {
+	if said.Access.Len() == 0 {
 		return Grant{}, errRailwayHollow
 	}
-	return Grant{
-		Access: said.Access, Refresh: said.Refresh, Expires: r.config.Now().Add(time.Duration(said.Life) * time.Second),
-	}, nil
+	life := railwayLife
+	if said.Life > 0 {
+		life = time.Duration(said.Life) * time.Second
+	}
+	return Grant{Access: said.Access, Refresh: said.Refresh, Expires: r.config.Now().Add(life)}, nil
 }
 
 // railwayNoGrant tells a grant that is over from an application that is not taken:
