@@ -113,6 +113,20 @@ func TestEveryFieldHasItsLabel(t *testing.T) {
 	}
 }
 
+// TestEveryIDIsThereOnce: a label or heading that is named by it would be the wrong
+// one's.
+func TestEveryIDIsThereOnce(t *testing.T) {
+	for name, page := range samples {
+		seen := make(map[string]bool)
+		for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(rendered(t, "", page), -1) {
+			if seen[id[1]] {
+				t.Errorf("%s has the id %s twice", name, id[1])
+			}
+			seen[id[1]] = true
+		}
+	}
+}
+
 var entryEvils = map[string]Page{
 	"name typed in": SignIn{Username: evil, Problem: evil, Return: evil},
 	"way back":      SignIn{Forge: evil, Return: `/x" onclick="y`},

@@ -226,7 +226,7 @@ func TestChangesAreCollectedAndSaved(t *testing.T) {
 	b.says("canary-dev", true)
 	b.says("new-dev", true)
 	b.looksGood("review")
-	b.click("Take the change of ADDED in staging back")
+	b.click("Take back the change of ADDED in staging")
 	b.says("3 changes in 2 environments", true)
 	b.press("Save")
 	b.wants("Secrets", "Saved. development: 1 created, 1 updated, 0 moved to trash, 0 unchanged")
