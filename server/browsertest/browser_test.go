@@ -32,6 +32,8 @@ type browser struct {
 	base string // address of the instance
 	ctx  context.Context
 
+	scripted bool // whether the scripts of pages run
+
 	mu         sync.Mutex
 	documents  map[string]bool // addresses of pages that came
 	complaints []string
@@ -57,7 +59,7 @@ func openBrowser(t *testing.T, base string) *browser {
 	needBrowser(t)
 	ctx, end := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
-	b := &browser{t: t, base: base, ctx: ctx, documents: map[string]bool{}}
+	b := &browser{t: t, base: base, ctx: ctx, scripted: true, documents: map[string]bool{}}
 	if err := chromedp.Listen(ctx, b.watch); err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +90,12 @@ func call[P, R any](b *browser, c cdp.Command[P, R], params P) R {
 
 // scripts switches the scripts of pages on or off.
 func (b *browser) scripts(on bool) {
+	b.t.Helper()
+	b.scripted = on
+	b.allowScripts(on)
+}
+
+func (b *browser) allowScripts(on bool) {
 	b.t.Helper()
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }

@@ -9,7 +9,8 @@
 //
 // They take minutes, so they run only with COFFER_TEST_BROWSER=1, and then want a
 // browser: Chromium, or the one that COFFER_CHROMIUM names. With COFFER_SCREENSHOTS
-// pictures of every page are kept in that directory.
+// pictures of every page are kept in that directory. With COFFER_AXE, the folder of
+// the npm package axe-core, every page is looked at by axe, too.
 package browsertest
 
 import (
@@ -49,6 +50,9 @@ func run(m *testing.M) (int, error) {
 	if os.Getenv("COFFER_TEST_BROWSER") != "1" {
 		missing = errors.New("COFFER_TEST_BROWSER is not 1")
 		return m.Run(), nil
+	}
+	if err := readAxe(); err != nil {
+		return 1, err
 	}
 	dir, err := os.MkdirTemp("", "coffer-browser")
 	if err != nil {
