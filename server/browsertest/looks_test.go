@@ -126,7 +126,7 @@ func TestPagesLookGood(t *testing.T) {
 
 func TestPagesOfABoundInstanceLookGood(t *testing.T) {
 	h := serveBound(t, time.Minute)
-	b := newBrowser(t, h.url)
+	b := newBrowser(t, h.url, h.gitea.URL)
 	b.open("/")
 	b.looksGood("forge-sign-in")
 	b.signInThere("ann")
