@@ -147,6 +147,8 @@ func TestAValueIsCopied(t *testing.T) {
 	if got := evaluate[string](b, "getSelection().toString()"); strings.TrimSpace(got) != "canary\nlines" {
 		t.Errorf("selected %q", got)
 	}
+	b.click("Edit TOKEN in development")
+	b.looksGood("matrix-editor")
 }
 
 func TestASecretIsShownOnItsPage(t *testing.T) {
