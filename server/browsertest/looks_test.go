@@ -32,6 +32,7 @@ var flaws string
 // are kept in that directory.
 func (b *browser) looksGood(name string) {
 	b.t.Helper()
+	lookedAt.add(b.at())
 	defer do(b, chromedp.EmulateViewport(1280, 900))
 	for _, l := range looks {
 		do(b, chromedp.EmulateViewport(l.width, 800))

@@ -68,7 +68,11 @@ func run(m *testing.M) (int, error) {
 	if out, err := exec.Command("go", "build", "-o", program, "coffer").CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return m.Run(), nil
+	code := m.Run()
+	if code != 0 {
+		return code, nil
+	}
+	return code, everyPageSeen()
 }
 
 // startBrowser starts a browser that finds nothing but this machine.
