@@ -122,7 +122,7 @@ func TestALinkAloneShowsAndDoesNothing(t *testing.T) {
 	thief.open(login.link) // that somebody else is signed in is of no use
 	thief.wants("Sign in")
 	thief.open("/device/approve")
-	thief.wants("Method Not Allowed")
+	thief.wants("This address cannot be used like that")
 	ann.approve(login.code)
 	login.ends(0)
 }

@@ -76,7 +76,7 @@ func TestAnAddressWithoutAPageLeadsHome(t *testing.T) {
 	if status := b.open("/nowhere"); status != http.StatusNotFound {
 		t.Errorf("status %d", status)
 	}
-	b.wants("Not Found", "There is nothing at this address")
+	b.wants("There is nothing here", "There is nothing at this address")
 	b.press("Home")
 	b.signIn("ann", password)
 	b.wants("Vaults", "ann")
