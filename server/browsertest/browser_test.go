@@ -32,6 +32,8 @@ type browser struct {
 	base string // address of the instance
 	ctx  context.Context
 
+	clicks, keys int // how often the mouse and the keyboard were used so far
+
 	mu         sync.Mutex
 	documents  map[string]bool // addresses of pages that came
 	complaints []string
@@ -220,12 +222,14 @@ func (b *browser) fill(name, text string) {
 	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(name, textBox, searchBox, comboBox)})
 	do(b, chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	do(b, chromedp.KeyEvent("\b"+text))
+	b.clicks, b.keys = b.clicks+1, b.keys+len(text)
 }
 
 // press clicks on a button or link and waits for the page that comes.
 func (b *browser) press(name string) {
 	b.t.Helper()
 	b.comes(clickOn(b.find(name, button, link)))
+	b.clicks++
 }
 
 // clickOn clicks on the middle of something.
