@@ -45,7 +45,7 @@ func TestOperatorPagesAreForOperators(t *testing.T) {
 	}
 	for _, page := range operatorPages {
 		f.contains(f.Open(page), 200, `aria-current="page"`)
-		ann.contains(ann.Open(page), 403, "You may not do that")
+		ann.contains(ann.Open(page), 403, "You may not do that", "Only operators of this server")
 	}
 	for _, form := range []string{"/operator/users", "/operator/orgs", "/operator/orgs/members", "/operator/repos", "/operator/repos/grants", "/operator/seal", "/operator/jobs/trash/run"} {
 		fields := []string{"username", "eve", "password", "a password", "name", "evil", "org", "evil", "role", "admin", "repoFullName", "eve/x", "confirm", "seal"}
