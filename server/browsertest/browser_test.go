@@ -107,6 +107,10 @@ func (b *browser) watch(event any) {
 		if e.Type == network.ResourceTypeDocument {
 			b.documents[e.Response.URL] = true
 		}
+	case *network.EventLoadingFailed:
+		if e.Type == network.ResourceTypeDocument && !e.Canceled {
+			b.complaints = append(b.complaints, "a page did not come: "+e.ErrorText)
+		}
 	case *log.EventEntryAdded:
 		// That a page itself came with an error's status is no mistake of the page.
 		ofPage := e.Entry.Source == log.EntrySourceNetwork && b.documents[e.Entry.URL]
@@ -199,6 +203,9 @@ func (b *browser) find(name string, roles ...accessibilityRole) cdp.BackendNodeI
 				}
 			}
 		}
+		if at := b.at(); strings.HasPrefix(at, "chrome-error:") {
+			b.t.Fatalf("instead of a page with %v %q the browser shows %s, and complained: %q\n%s", roles, name, at, b.complained(), b.text())
+		}
 		if !time.Now().Before(end) {
 			b.t.Fatalf("the page at %s has no %v %q:\n%s", b.at(), roles, name, b.text())
 		}
@@ -252,6 +259,17 @@ func clickOn(node cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 func (b *browser) comes(step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	get(b, chromedp.WaitEvent(page.LoadEventFired, nil, step))
+}
+
+// cursorIn waits until what has this name has the keyboard: a page gives it away
+// after it came.
+func (b *browser) cursorIn(name string) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); b.focused() != name; time.Sleep(20 * time.Millisecond) {
+		if !time.Now().Before(end) {
+			b.t.Fatalf("at %s the cursor is in %q, want %q", b.at(), b.focused(), name)
+		}
+	}
 }
 
 // focused is the name of what has the keyboard.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 // TestTheBrowserComplains shows a page with all that a page of ours must not do.
@@ -17,6 +19,8 @@ func TestTheBrowserComplains(t *testing.T) {
 		switch r.URL.Path {
 		case "/":
 			fmt.Fprint(w, `<h1>Bad</h1><img src="http://192.0.2.1/a.png"><img src="http://vault.example/b.png"><script>console.log("here"); document.title = "changed"</script>`)
+		case "/gone":
+			panic(http.ErrAbortHandler)
 		case "/policy":
 			w.Header().Set("Content-Security-Policy", "default-src 'none'")
 			fmt.Fprint(w, `<h1>Refused</h1><style>h1 { color: red }</style>`)
@@ -50,6 +54,8 @@ func TestTheBrowserComplains(t *testing.T) {
 	wants("console.log")
 	b.open("/policy")
 	wants("security: ")
+	do(b, chromedp.Evaluate[chromedp.Void](`location.href = "/gone"`))
+	wants("a page did not come: net::ERR_EMPTY_RESPONSE")
 	before := len(b.complained())
 	if status := b.open("/nothing"); status != http.StatusNotFound || len(b.complained()) != before {
 		t.Errorf("a page with status %d is complained of: %q", status, b.complained()[before:])

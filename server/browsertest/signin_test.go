@@ -28,9 +28,7 @@ func TestSomebodySignsInWithAPassword(t *testing.T) {
 	if got := get(b, chromedp.Value(chromedp.ID("username"))); got != "ann" {
 		t.Errorf("the name was %q afterwards", got)
 	}
-	if got := b.focused(); got != "Password" {
-		t.Errorf("the cursor is in %q", got)
-	}
+	b.cursorIn("Password")
 	b.fill("Password", password)
 	b.press("Sign in")
 	if b.at() != wanted {
