@@ -24,7 +24,7 @@ type choosing struct {
 
 var (
 	formField = regexp.MustCompile(`<input type="(hidden|checkbox)"[^>]* name="([^"]+)"(?: value="([^"]*)")?( checked)?`)
-	importRow = regexp.MustCompile(`(?s)<tr><th scope="row">(.*?)</th>\s*<td><span class="badge[^"]*">([a-z]+)</span>(.*?)</tr>`)
+	importRow = regexp.MustCompile(`(?s)<tr><th scope="row">(.*?)</th>\s*<td[^>]*><span class="badge[^"]*">([a-z]+)</span>(.*?)</tr>`)
 	rowKey    = regexp.MustCompile(`<code>([^<]+)</code>`)
 )
 

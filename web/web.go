@@ -96,6 +96,7 @@ type Explanation struct {
 	Frame
 	Heading string
 	Slug    string
+	Name    string // the title on the wire
 	Status  int
 	Means   string
 	Do      []string

@@ -139,7 +139,7 @@ func (x *exchange) failPage(err error) {
 		return
 	}
 	x.advise(e)
-	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: x.wayOn(e.Code), Trace: x.id}
+	m := web.Message{Frame: x.frame(), Heading: explanations[e.Code].Head, Text: e.Message, Next: x.wayOn(e.Code), Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means
 	}
