@@ -56,7 +56,7 @@ type Search struct {
 	Keep  []Kept // parameters that stay with the list
 }
 
-// Kept is a parameter of an address.
+// Kept is a parameter of an address, or a field of a form, that stays as it is.
 type Kept struct{ Name, Value string }
 
 // Confirmation asks to type something before it is gone for good.

@@ -34,7 +34,8 @@ import (
 //	pathOf(owner, repo) string                 // of a vault's first page
 //
 // Errors are returned as they are: screen makes pages of them, and leads who is not
-// signed in any more to the sign-in and back. Rights are never decided here.
+// signed in any more to the sign-in and back; what act was sent is kept meanwhile
+// (unsent.go). Rights are never decided here.
 
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
@@ -54,6 +55,7 @@ func signInPages() []route {
 		{method: post, path: signInPath, bucket: inLogin, run: screen(signIn)},
 		{method: get, path: forgePath, bucket: inGeneral, run: screen(departForForge)},
 		{method: get, path: callbackPath, bucket: inLogin, run: screen(returnFromForge)},
+		{method: get, path: besidePath, bucket: inGeneral, run: signedIn(signedInBeside)},
 		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
 	}
 }
