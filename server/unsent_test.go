@@ -18,11 +18,11 @@ func expectKept(t *testing.T, s *servertest.Seen) *servertest.Seen {
 	if got := s.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("Cache-Control is %q", got)
 	}
-	return expectSeen(t, s, 401, "Your session has ended", `<a href="/login?return=%2fsigned-in" target="_blank" rel="noopener">`, "Send again")
+	return expectSeen(t, s, 401, "Your session has ended", `href="/login?return=%2fsigned-in" target="_blank" rel="noopener">`, "Send again")
 }
 
 var (
-	keptForm  = regexp.MustCompile(`<form method="post" action="([^"]*)"( enctype="multipart/form-data")?>\n(<input type="hidden"[^>]*>\n)+<button type="submit">Send again`)
+	keptForm  = regexp.MustCompile(`<form method="post" action="([^"]*)"( enctype="multipart/form-data")?>\n(<input type="hidden"[^>]*>\n)+<p class="choices"><a [^>]*>[^<]*</a>\n<button type="submit" class="quiet">Send again`)
 	keptField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 )
 
