@@ -12,8 +12,8 @@ type Frame struct {
 	Operator bool
 }
 
-// Script is none, unless a page has one.
-func (Frame) Script() string { return "" }
+// Script is what every page has, unless a page has more. That has this as well.
+func (Frame) Script() string { return "busy.js" }
 
 // Place is a page that the navigation leads to.
 type Place struct {

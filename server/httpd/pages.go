@@ -60,14 +60,10 @@ func signInPages() []route {
 	}
 }
 
-// pagePolicy lets a page have our own stylesheet, icon and forms, and nothing
-// else. A form whose answer leads to another server is none of ours: Chromium
+// pagePolicy lets a page have our own stylesheet, icon, modules and forms, and
+// nothing else. Modules ask our own API only. A form whose answer leads to another server is none of ours: Chromium
 // holds form-action against redirects, too.
-const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-// scriptPolicy is pagePolicy for pages that have a module of ours, which may ask
-// our own API.
-const scriptPolicy = pagePolicy + "; script-src 'self'; connect-src 'self'"
+const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'"
 
 var sameOrigin = []string{"same-origin"}
 
@@ -123,9 +119,6 @@ func (x *exchange) show(status int, p web.Page) error {
 	}
 	h := x.w.Header()
 	h.Set("Content-Security-Policy", pagePolicy)
-	if p.Script() != "" {
-		h.Set("Content-Security-Policy", scriptPolicy)
-	}
 	h["Content-Type"] = htmlType
 	x.write(status, buf.Bytes())
 	return nil
