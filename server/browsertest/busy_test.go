@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -119,6 +120,29 @@ func TestABusyPageIsFreeAgain(t *testing.T) {
 		}
 		b.says("The vault is there", true)
 	}
+}
+
+// TestStayingFreesAForm: the browser asks whether to leave changes behind.
+func TestStayingFreesAForm(t *testing.T) {
+	_, b := matrix(t)
+	b.edits("DB_URL in development: differs, A", "DB_URL in development", "kept")
+	if err := chromedp.Listen(b.ctx, func(event any) {
+		if _, ok := event.(*page.EventJavascriptDialogOpening); ok {
+			go func() {
+				_, _ = chromedp.Call(b.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: false})
+			}()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	evaluate[bool](b, `(addEventListener("submit", () => { window.sent = true; }), true)`)
+	b.click("Sign out")
+	for end := time.Now().Add(patience / 2); !evaluate[bool](b, "window.sent === true && "+busy+` === ""`); time.Sleep(50 * time.Millisecond) {
+		if !time.Now().Before(end) {
+			t.Fatalf("the page shows %s", evaluate[string](b, busy))
+		}
+	}
+	b.wants("Secrets", "1 change in 1 environment")
 }
 
 // TestBusyButtonsAreSent: what a form does may depend on the one that was pressed.
