@@ -61,8 +61,8 @@ func signInPages() []route {
 }
 
 // pagePolicy lets a page have our own stylesheet, icon, modules and forms, and
-// nothing else. Modules ask our own API only. A form whose answer leads to another server is none of ours: Chromium
-// holds form-action against redirects, too.
+// nothing else; modules ask our own API only. A form whose answer leads to another
+// server is none of ours: Chromium holds form-action against redirects, too.
 const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'"
 
 var sameOrigin = []string{"same-origin"}
