@@ -47,7 +47,7 @@ const StaticPath = "/static/"
 type Page interface {
 	file() string // of its template
 	Title() string
-	Script() string // module that makes the page more comfortable, or ""
+	Script() string // module that makes the page more comfortable
 }
 
 // SignIn asks who somebody is.

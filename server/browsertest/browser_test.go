@@ -174,7 +174,7 @@ func (b *browser) at() string {
 // text is what can be read on the page.
 func (b *browser) text() string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[string]("document.body.innerText"))
+	return get(b, chromedp.Evaluate[string]("document.body?.innerText ?? ''"))
 }
 
 // heading is the page's heading.
