@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"coffer/server/hosting/hostingtest"
+	"coffer/server/standin"
 )
 
 // railwayTypes are the types of Railway's schema by the names of their members,
@@ -58,11 +59,7 @@ var newer = []string{"Query.apiToken", "ApiTokenContext", "ApiTokenWorkspace"}
 // TestRailwaysSchemaIsAsPublished holds the schema of the stand-in, which refuses
 // what does not fit it, against types that were made from Railway's own.
 func TestRailwaysSchemaIsAsPublished(t *testing.T) {
-	dir := os.Getenv("COFFER_DESCRIPTIONS")
-	if dir == "" {
-		t.Skip("COFFER_DESCRIPTIONS is not set to a folder with node_modules/@crisog/railway-sdk")
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "node_modules", "@crisog", "railway-sdk", "dist", "graphql-*.d.ts"))
+	files, err := filepath.Glob(standin.Described(t, "@crisog/railway-sdk", "dist", "graphql-*.d.ts"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("the package @crisog/railway-sdk has the files %v with types, error %v", files, err)
 	}
