@@ -149,6 +149,11 @@ func writeSamples(tx Tx) error {
 				Total: 7, Began: 5, Ended: 6, Canceled: true, Test: true})
 		},
 		func() error { return tx.PutSyncLease(Place{1}, SyncLease{Run: id(12), Until: 9}) },
+		func() error {
+			return tx.PutBilling(Billing{Account: AccountOfOrg("2"), Given: "pro", TrialStarted: 5, TrialEnds: 6, TrialConverted: 7, TrialExpired: 8,
+				Customer: "cus_1", Gone: "cus_0", Subscription: "sub_1", Status: "past_due", Plan: "team", Price: "price_1", PeriodEnd: 9, Canceling: true})
+		},
+		func() error { return tx.PutBillingEvent(BillingEvent{ID: []byte("e"), At: 5}) },
 	} {
 		if err := write(); err != nil {
 			return err
@@ -187,5 +192,6 @@ func FuzzRecords(f *testing.F) {
 		_, _ = apiKeys.decode(b)
 		_, _ = devices.decode(b)
 		_, _ = instances.decode(b)
+		_, _ = billings.decode(b)
 	})
 }

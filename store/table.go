@@ -75,6 +75,10 @@ const (
 	tagSyncRun        = 0x67 // run → SyncRun
 	tagSyncRunVault   = 0x68 // vault run → nothing
 	tagSyncLease      = 0x69 // place → SyncLease
+
+	tagBilling         = 0x70 // account → Billing
+	tagBillingCustomer = 0x71 // customer at the payment provider → account
+	tagBillingEvent    = 0x72 // SHA-256 of the event's id → BillingEvent
 )
 
 // key builds a key from its tag and parts: ID, uint64, string or []byte.
