@@ -26,6 +26,10 @@ func (t Trial) Shown(now time.Time) api.Trial {
 	return out
 }
 
+// Running reports whether the trial gives its plan at an instant. One that a
+// subscription was confirmed in gives nothing more: what is paid for counts.
+func (t Trial) Running(now time.Time) bool { return t.status(now) == api.TrialActive }
+
 func (t Trial) status(now time.Time) string {
 	switch {
 	case t.Started.IsZero():
