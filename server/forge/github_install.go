@@ -70,3 +70,24 @@ func (g *github) InstallationID(ctx context.Context, repo Repository) (string, e
 	}
 	return githubID(i.ID), nil
 }
+
+// InstalledOn reports whether the App is installed on an organization. A name that
+// went to another account meanwhile says nothing of the one that is asked about.
+func (g *github) InstalledOn(ctx context.Context, org Organization) (bool, error) {
+	if g.app == nil {
+		return false, nil
+	}
+	jwt, err := g.app.sign()
+	if err != nil {
+		return false, err
+	}
+	var i installation
+	_, err = g.api.get(ctx, jwt, "/orgs/"+segment(org.Login)+"/installation", nil, &i)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, g.app.turnedDown(err)
+	}
+	return i.SuspendedAt == "" && githubID(i.Account.ID) == org.ID, nil
+}

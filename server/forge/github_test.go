@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -564,5 +565,38 @@ func TestGitHubSaysWhereItsAppIsInstalled(t *testing.T) {
 	f = dial(t, c).(forge.Installer)
 	if url := f.InstallURL(t.Context()); url != "" {
 		t.Errorf("without an App: %q", url)
+	}
+}
+
+func TestGitHubSaysOnWhichOrganizationsItsAppIsInstalled(t *testing.T) {
+	w, g, c := github(t)
+	acme, other := w.AddOrg("acme"), w.AddOrg("other")
+	g.Install(forgetest.AppInstallation{Account: acme, Permissions: map[string]string{"metadata": "read"}})
+	f := dial(t, c).(forge.Installer)
+	of := func(id int64, login string) forge.Organization {
+		return forge.Organization{ID: strconv.FormatInt(id, 10), Login: login}
+	}
+	for _, tt := range []struct {
+		name string
+		org  forge.Organization
+		want bool
+	}{
+		{"there", of(acme, "acme"), true},
+		{"not there", of(other, "other"), false},
+		{"unknown", of(9999, "nobody"), false},
+		{"of another account by now", of(other, "acme"), false},
+	} {
+		if got, err := f.InstalledOn(t.Context(), tt.org); err != nil || got != tt.want {
+			t.Errorf("%s: %v, %v", tt.name, got, err)
+		}
+	}
+	g.Break("/api/v3/orgs/acme/installation", standin.Status(http.StatusInternalServerError))
+	if got, err := f.InstalledOn(t.Context(), of(acme, "acme")); err == nil || got {
+		t.Errorf("while GitHub does not say: %v, %v", got, err)
+	}
+	g.Heal()
+	c.App = nil
+	if got, err := dial(t, c).(forge.Installer).InstalledOn(t.Context(), of(acme, "acme")); err != nil || got {
+		t.Errorf("without an App: %v, %v", got, err)
 	}
 }

@@ -12,4 +12,7 @@ type Installer interface {
 	// InstallationID is the host's number for the installation that covers a
 	// repository. Where there is none it is ErrNotFound.
 	InstallationID(ctx context.Context, repo Repository) (string, error)
+
+	// InstalledOn reports whether the application is installed on an organization.
+	InstalledOn(ctx context.Context, org Organization) (bool, error)
 }

@@ -28,6 +28,10 @@ func (h *appHost) InstallURL(ctx context.Context) string {
 	return installPage
 }
 
+func (h *appHost) InstalledOn(context.Context, forge.Organization) (bool, error) {
+	return h.installed, h.down
+}
+
 func (h *appHost) InstallationID(context.Context, forge.Repository) (string, error) {
 	return "", forge.ErrNotFound
 }

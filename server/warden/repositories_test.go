@@ -26,6 +26,10 @@ type sightHost struct {
 
 func (h *sightHost) InstallURL(context.Context) string { return h.url }
 
+func (h *sightHost) InstalledOn(context.Context, forge.Organization) (bool, error) {
+	return false, h.fails["installation"]
+}
+
 func (h *sightHost) InstallationID(context.Context, forge.Repository) (string, error) {
 	return "77", h.fails["installation"]
 }
