@@ -131,7 +131,7 @@ func (t Topic) Matters() bool {
 var (
 	// ErrCredential means that the provider turned our key down, or that the key
 	// may not do this: the operator must mend the configuration.
-	ErrCredential = errors.New("key turned down by the payment provider; check billing.stripe_key and what that key may do")
+	ErrCredential = errors.New("the payment provider turned our key down; check the configured key and what it may do there")
 
 	// ErrCustomer means that there is no such customer, or no longer.
 	ErrCustomer = errors.New("the payment provider has no such customer")
@@ -155,7 +155,13 @@ var (
 
 // Refused means that the provider refused for another reason. It knows the
 // request by its id, and its dashboard shows why.
-type Refused struct{ RequestID string }
+type Refused struct {
+	RequestID string
+
+	param   string // of ours that is the matter, or ""
+	missing bool   // there is nothing by the name that param gives
+	reused  bool   // the idempotency key belongs to another request
+}
 
 func (e *Refused) Error() string {
 	return fmt.Sprintf("the payment provider refused the request %q; its dashboard says why", e.RequestID)
