@@ -34,11 +34,20 @@ var sentences = map[string]string{
 	"org_member_removed":                   "took {username} out of {org}",
 	"org_member_set":                       "made {username} {role} of {org}",
 	"org_members_synced":                   "read the roster of {org}: {added} came, {updated} changed, {removed} left",
+	"org_trial_converted":                  "saw {org} subscribe to {plan} in its trial",
+	"org_trial_expired":                    "saw the trial of {org} end",
+	"org_trial_started":                    "began the trial of {org}, until {endsAt}",
 	"org_updated":                          "changed {changed} of {org}",
 	"permission_override_created":          "set what {target} may do in {environment}: read {canRead}, write {canWrite}",
 	"permission_override_deleted":          "took back what was set for {target} in {environment}",
 	"permission_override_updated":          "changed what {target} may do in {environment}: read {canRead}, write {canWrite}",
 	"permission_overrides_reset":           "took back all that was set: {count:override}",
+	"plan_downgraded":                      "lowered the plan of {org} from {from} to {to}",
+	"plan_downgraded username":             "lowered the plan of {username} from {from} to {to}",
+	"plan_set":                             "gave {org} the plan {plan}",
+	"plan_set username":                    "gave {username} the plan {plan}",
+	"plan_upgraded":                        "raised the plan of {org} from {from} to {to}",
+	"plan_upgraded username":               "raised the plan of {username} from {from} to {to}",
 	"repository_role_set":                  "gave {username} the role {role} on {repoFullName}",
 	"secret_created":                       "created {key} in {environment}",
 	"secret_permanently_deleted":           "removed {key} of {environment} for good",
@@ -70,7 +79,7 @@ var sentences = map[string]string{
 }
 
 // flags are parts of a record that make another sentence of an action.
-var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey"}
+var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey", "username"}
 
 // codes are parts of a record that are words joined by underscores.
 var codes = []string{"operation", "reason", "method"}

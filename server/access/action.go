@@ -115,6 +115,7 @@ const (
 	LocalRepoAdd
 	LocalRepoList
 	LocalRoleGrant
+	PlanSet
 	TokenIssue
 	SignIn
 	SystemSeal

@@ -130,6 +130,7 @@ var rows = [actionEnd]Row{
 	LocalRepoAdd:   {Name: "local_repo_add", Kinds: Operators},
 	LocalRepoList:  {Name: "local_repo_list", Kinds: Operators},
 	LocalRoleGrant: {Name: "local_role_grant", Kinds: Operators},
+	PlanSet:        {Name: "plan_set", Kinds: Operators},
 	TokenIssue:     {Name: "token_issue", Kinds: Operator}, // in somebody else's name: on the server's own machine only
 	SignIn:         {Name: "sign_in", Kinds: Operator},     // likewise
 	SystemSeal:     {Name: "system_seal", Kinds: Operators},

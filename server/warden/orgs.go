@@ -129,7 +129,7 @@ func (w *Warden) shownOrg(r store.Reader, account string, standing access.Standi
 	if err != nil {
 		return api.OrgDetail{}, err
 	}
-	plan, err := w.planOf(r, store.AccountOfOrg(account))
+	b, err := r.Billing(store.AccountOfOrg(account))
 	if err != nil {
 		return api.OrgDetail{}, err
 	}
@@ -137,12 +137,12 @@ func (w *Warden) shownOrg(r store.Reader, account string, standing access.Standi
 	return api.OrgDetail{
 		Org: api.Org{
 			ID: o.ID.String(), ForgeType: o.Forge, ForgeOrgID: o.Account, Login: o.Login,
-			DisplayName: orNull(o.DisplayName), AvatarURL: orNull(o.AvatarURL), Plan: plan.Name, Role: wordOf(standing),
+			DisplayName: orNull(o.DisplayName), AvatarURL: orNull(o.AvatarURL), Plan: w.c.Plans.Lasting(w.c.Plan, w.entitlement(b)).Name, Role: wordOf(standing),
 			MemberCount: max(o.People, 1), // before any roster was had, whoever asks is one
 			VaultCount:  len(vaults),
 			CreatedAt:   api.At(o.Created.Time()), UpdatedAt: api.At(o.Updated.Time()),
 		},
-		EffectivePlan: plan.Name, DefaultPermissions: defaultsShown(o), Trial: billing.Trial{}.Shown(w.now()), TrialDurationDays: billing.TrialDays,
+		EffectivePlan: w.planBy(b, w.now()).Name, DefaultPermissions: defaultsShown(o), Trial: trialOf(b).Shown(w.now()), TrialDurationDays: billing.TrialDays,
 	}, err
 }
 
@@ -197,13 +197,36 @@ func (w *Warden) enterOrg(ctx context.Context, who Caller, act access.Action, lo
 		return forge.Organization{}, access.Outsider, w.settle(ctx, who, act, store.Vault{}, err)
 	}
 	org, standing, err := w.orgOf(ctx, who, login)
+	if err == nil && standing == access.Member && act.Row().Standing == access.Installer {
+		standing, err = w.asInstaller(ctx, who, org)
+	}
 	if err != nil || act.Decide(access.Facts{Standing: standing}) == access.Granted {
 		return org, standing, err
 	}
-	if act.Row().Standing == access.Owner {
+	switch act.Row().Standing {
+	case access.Owner:
 		return org, standing, api.Errorf(api.Forbidden, "Only an owner of %s may do this.", org.Login)
+	case access.Installer:
+		return org, standing, api.Errorf(api.Forbidden, "Only an owner of %s may do this, or a member once the code host's application is installed there.", org.Login)
 	}
 	return org, standing, api.Errorf(api.Forbidden, "Only members of %s may see this.", org.Login)
+}
+
+// asInstaller is what a member is to an organization that our application may be
+// installed on.
+func (w *Warden) asInstaller(ctx context.Context, who Caller, org forge.Organization) (access.Standing, error) {
+	host, ok := w.forge.(forge.Installer)
+	if !ok {
+		return access.Member, nil
+	}
+	there, err := host.InstalledOn(ctx, org)
+	switch {
+	case err != nil:
+		return access.Member, w.errForge(who, err)
+	case there:
+		return access.Installer, nil
+	}
+	return access.Member, nil
 }
 
 // orgOf asks the code host for an organization and what the caller is to it.

@@ -1,22 +1,45 @@
 package warden
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"coffer/server/access"
 	"coffer/server/api"
 	"coffer/server/billing"
+	"coffer/server/forge"
 	"coffer/store"
 )
 
-// planOf is the effective plan of an account. It is the one place that knows:
-// while billing is off, it is the plan that the operator chose for everybody.
-func (w *Warden) planOf(_ store.Reader, account string) (billing.Plan, error) {
+// planOf is the effective plan of an account. It is the one place that knows. It
+// goes by dates and by what the payment provider said last, so that no job has to
+// run for it to be right.
+func (w *Warden) planOf(r store.Reader, account string) (billing.Plan, error) {
 	if account == "" {
 		return billing.Plan{}, fmt.Errorf("warden: internal error: no account has no plan")
 	}
-	return w.c.Plan, nil
+	b, err := r.Billing(account)
+	return w.planBy(b, w.now()), err
+}
+
+// planBy is the plan that a billing state gives at an instant.
+func (w *Warden) planBy(b store.Billing, now time.Time) billing.Plan {
+	return w.c.Plans.Effective(w.c.Plan, w.entitlement(b), now)
+}
+
+// entitlement is what gives an account its plan. A subscription counts while
+// somebody can be asked about it.
+func (w *Warden) entitlement(b store.Billing) billing.Entitlement {
+	e := billing.Entitlement{Given: b.Given, Trial: trialOf(b)}
+	if w.c.Payments != nil {
+		e.Status, e.Plan = billing.Status(b.Status), b.Plan
+	}
+	return e
 }
 
 // books say what accounts may have. Within one transaction they remember what
@@ -101,8 +124,12 @@ func (v *visit) refuseReadOnly() error {
 		return err
 	}
 	if reason == billing.OrgNotIncluded {
-		return v.errPlan("%s is read-only: the plan %q has no private repositories of organizations. Move to a higher plan; until then it can be read.",
+		refused := v.errPlan("%s is read-only: the plan %q has no private repositories of organizations. Move to a higher plan; until then it can be read.",
 			v.vault.Repository(), plan.Name)
+		if err := v.w.offerTrial(v.Reader, refused.answer, v.vault); err != nil {
+			return err
+		}
+		return refused
 	}
 	return v.errPlan("%s is read-only: the plan %q allows %d private repositories, and older ones come first. Delete one of those, or move to a higher plan; until then it can be read.",
 		v.vault.Repository(), plan.Name, plan.PrivateRepos)
@@ -178,7 +205,77 @@ func (w *Warden) checkNewVault(r store.Reader, v store.Vault) error {
 		plan.Name, plan.PrivateRepos)
 	if reason == billing.OrgNotIncluded {
 		refused = w.errPlan("The plan %q has no vaults of private organization repositories. Move to a higher plan.", plan.Name)
+		if err := w.offerTrial(r, refused.answer, v); err != nil {
+			return err
+		}
 	}
 	refused.repo = v.Repository()
 	return refused
+}
+
+// SetPlan gives an account a plan that nobody pays for, or takes it away.
+func (w *Warden) SetPlan(ctx context.Context, who Caller, req api.SetPlan) (*api.AccountPlan, error) {
+	given := req.Plan
+	if given == api.NoPlan {
+		given = ""
+	}
+	if names := w.c.Plans.Names(); given != "" && !slices.Contains(names, given) {
+		return nil, api.InvalidField("plan", api.UnknownValue, "One of %s, or %s.", strings.Join(names, ", "), api.NoPlan)
+	}
+	var out *api.AccountPlan
+	err := w.changeSelf(ctx, who, access.PlanSet, func(tx store.Tx, j *journal) error {
+		account, meta, err := w.payingName(tx, j, req.Kind, req.Name)
+		if err != nil {
+			return err
+		}
+		before, err := tx.Billing(account)
+		if err != nil {
+			return err
+		}
+		after := before
+		after.Given = given
+		meta["plan"] = req.Plan
+		j.note("plan_set", meta)
+		out = &api.AccountPlan{Kind: req.Kind, Name: req.Name, GivenPlan: orNull(given), EffectivePlan: w.planBy(after, j.now).Name}
+		return errors.Join(tx.PutBilling(after), w.notePlan(tx.Reader, j, before, after))
+	})
+	return out, err
+}
+
+// payingName is the account of a user or an organization, and what the activity
+// log calls it.
+func (w *Warden) payingName(tx store.Tx, j *journal, kind, name string) (string, map[string]any, error) {
+	if kind == api.PlanOfUser {
+		u, err := w.userNamed(tx, j, name)
+		return store.AccountOfUser(u.ID), map[string]any{"username": u.Login}, err
+	}
+	if w.builtIn() != nil {
+		return w.accountOnRecord(tx.Reader, name)
+	}
+	ns, err := records{tx.Reader}.Namespace(name)
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		return "", nil, err
+	}
+	if err != nil || ns.Kind != forge.OwnerOrg {
+		return "", nil, api.InvalidField("name", api.UnknownValue, "There is no organization %q. Add it first.", name)
+	}
+	org, err := w.orgAt(tx, j, forge.Organization{ID: strconv.FormatUint(ns.ID, 10), Login: ns.Name})
+	return store.AccountOfOrg(org.Account), map[string]any{"org": org.Login}, err
+}
+
+// accountOnRecord is the account of an organization that was seen at the code host.
+func (w *Warden) accountOnRecord(r store.Reader, login string) (string, map[string]any, error) {
+	all, err := r.Orgs()
+	if err != nil {
+		return "", nil, err
+	}
+	all = slices.DeleteFunc(all, func(o store.Org) bool { return o.Forge != w.forge.Kind() || !strings.EqualFold(o.Login, login) })
+	switch len(all) {
+	case 1:
+		return store.AccountOfOrg(all[0].Account), map[string]any{"org": all[0].Login}, nil
+	case 0:
+		return "", nil, api.InvalidField("name", api.UnknownValue, "Nobody of an organization of this name has been here yet.")
+	}
+	// Names change hands at the code host, as those of users do.
+	return "", nil, api.Errorf(api.Conflict, "%d organizations were seen here as %s, and all but one of them have another name by now. Have a member of the one you mean open it here.", len(all), login)
 }

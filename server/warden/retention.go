@@ -128,9 +128,9 @@ func (w *Warden) ExpireKeys(ctx context.Context) (int, error) {
 
 // ExpireActivity removes the activity that is not kept any longer.
 func (w *Warden) ExpireActivity(ctx context.Context) (int, error) {
-	before, ends := w.ActivityBefore()
-	if !ends {
-		return 0, nil
+	before, ends, err := w.ActivityBefore(ctx)
+	if err != nil || !ends {
+		return 0, err
 	}
 	return w.PruneActivity(ctx, before)
 }
@@ -138,10 +138,23 @@ func (w *Warden) ExpireActivity(ctx context.Context) (int, error) {
 // ActivityBefore is the instant before which activity is not kept any longer, or
 // false when all of it is. The log is one for all accounts, so it goes by the plan
 // that looks back the furthest.
-func (w *Warden) ActivityBefore() (time.Time, bool) {
-	return w.c.AuditRetention.Before(w.now(), w.longestAudit())
+func (w *Warden) ActivityBefore(ctx context.Context) (time.Time, bool, error) {
+	days, err := w.longestAudit(ctx)
+	before, ends := w.c.AuditRetention.Before(w.now(), days)
+	return before, ends, err
 }
 
-// longestAudit is the most audit days that any account has: while billing is off,
-// those of everybody's plan.
-func (w *Warden) longestAudit() api.Limit { return w.c.Plan.AuditDays }
+// longestAudit is the most audit days that any account has.
+func (w *Warden) longestAudit(ctx context.Context) (most api.Limit, err error) {
+	err = w.store.View(ctx, func(r store.Reader) error {
+		most = w.c.Plan.AuditDays
+		all, err := r.Billings()
+		for _, b := range all {
+			if days := w.planBy(b, w.now()).AuditDays; most >= 0 && (days < 0 || days > most) {
+				most = days
+			}
+		}
+		return err
+	})
+	return most, err
+}

@@ -298,7 +298,8 @@ func TestActivityIsKeptByRetention(t *testing.T) {
 		want time.Duration
 	}{{billing.Retention{}, 0}, {billing.Retention{ByPlan: true}, 90 * day}, {billing.Retention{For: day}, day}} {
 		h := newHouseWith(t, func(c *warden.Config) { c.AuditRetention = tt.r })
-		before, ends := h.warden(h.db).ActivityBefore()
+		before, ends, err := h.warden(h.db).ActivityBefore(t.Context())
+		must(t, err)
 		if ends != (tt.want > 0) || ends && h.now().Sub(before).Round(time.Minute) != tt.want {
 			t.Errorf("%+v: got %v, %v", tt.r, before, ends)
 		}

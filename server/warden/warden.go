@@ -69,8 +69,15 @@ type Config struct {
 	AdditiveClients []string
 
 	Plans      billing.Table // nil means the contract's
-	Plan       billing.Plan  // of everybody while billing is off
+	Plan       billing.Plan  // of whoever has nothing that gives a higher one
 	UpgradeURL string        // where a higher plan is had
+
+	// Payments is the payment provider, nil while billing is off; Offers are the
+	// prices that may be subscribed to there, and Origins are those that a browser
+	// may be sent back to from there.
+	Payments billing.Payments
+	Offers   billing.Offers
+	Origins  []string
 
 	SessionTTL       time.Duration // of every sign-in; 0 means MaxSessionTTL
 	TrashRetention   time.Duration
@@ -103,6 +110,7 @@ type Warden struct {
 	log       *slog.Logger
 	host      hostState
 	syncs     *syncState
+	pay       payState
 	keys      atomic.Pointer[keyring] // nil while sealed
 	uses      *keyUses
 	passwords *passwords
