@@ -33,10 +33,11 @@ type Config struct {
 	// sent back to after it was at a hosting or payment provider.
 	AllowedOrigins []string
 
-	Audit  AuditConfig
-	Push   PushConfig
-	Plans  PlansConfig
-	Limits LimitsConfig
+	Audit   AuditConfig
+	Push    PushConfig
+	Plans   PlansConfig
+	Billing BillingConfig
+	Limits  LimitsConfig
 
 	Session   SessionConfig
 	Retention RetentionConfig
@@ -46,6 +47,9 @@ type Config struct {
 
 	// TestOnlyNow is the clock of tests.
 	TestOnlyNow func() time.Time
+
+	// TestOnlyPayments is the payment provider in tests, whatever Billing says.
+	TestOnlyPayments billing.Payments
 
 	// TestOnlyForge makes the code host in tests, whatever Forge says.
 	TestOnlyForge func(forge.Directory) forge.Forge
@@ -108,8 +112,8 @@ type AuditConfig struct{ Reads, Stream string }
 type PushConfig struct{ AdditiveClients []string }
 
 // PlansConfig says what plans allow. Default is the plan of everybody while
-// billing is off; UpgradeURL is where a higher one is had, by default the page of
-// the error; Limits change cells of the contract's table.
+// billing is off; UpgradeURL is where a higher one is had then, by default the page
+// of the error; Limits change cells of the contract's table.
 type PlansConfig struct {
 	Default    string
 	UpgradeURL string
@@ -141,19 +145,26 @@ func PlanLimits() []PlanLimit { return billing.Plans().Settings() }
 // CheckPlanLimit holds one cell against its rule.
 func CheckPlanLimit(l PlanLimit) error { return billing.Plans().Set(l) }
 
-func (c PlansConfig) table() (billing.Table, billing.Plan, error) {
+// table is the table of plans, and the plan of whoever has nothing that gives a
+// higher one.
+func (c PlansConfig) table(billed bool) (billing.Table, billing.Plan, error) {
 	plans := billing.Plans()
 	for _, l := range c.Limits {
 		if err := plans.Set(l); err != nil {
 			return nil, billing.Plan{}, fmt.Errorf("plans.%s.%s: %w", l.Plan, l.Limit, err)
 		}
 	}
-	plan, err := plans.Find(c.Default)
+	base := c.Default
+	if billed {
+		base = billing.FreePlan
+	}
+	plan, err := plans.Find(base)
 	return plans, plan, err
 }
 
 // RetentionConfig says how long things are kept that nobody removes: secrets in
-// the trash (30 days), values that were replaced (Keep), and activity (ByPlan).
+// the trash (30 days), values that were replaced (Keep, or ByPlan while billing is
+// on), and activity (ByPlan).
 type RetentionConfig struct {
 	Trash    time.Duration
 	Versions Retention

@@ -65,7 +65,8 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	plans, plan, err := cfg.Plans.table()
+	billed := cfg.Billing.enabled() || cfg.TestOnlyPayments != nil
+	plans, plan, err := cfg.Plans.table(billed)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,10 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Session.check(); err != nil {
 		return nil, err
 	}
-	if cfg.Plans.UpgradeURL == "" {
+	switch {
+	case billed:
+		cfg.Plans.UpgradeURL = cfg.PublicURL + upgradePage
+	case cfg.Plans.UpgradeURL == "":
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
 	s := &Server{c: cfg, log: log, ready: make(chan struct{}), stopping: make(chan struct{})}
@@ -103,6 +107,14 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if err != nil {
 		return err
 	}
+	payments, offers, err := s.c.payments(plans)
+	if err != nil {
+		return err
+	}
+	replaced := Keep
+	if payments != nil {
+		replaced = ByPlan
+	}
 	target, err := openStream(s.c.Audit.Stream)
 	if err != nil {
 		return err
@@ -122,9 +134,10 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
+		Payments: payments, Offers: offers, Origins: back,
 		SessionTTL:     s.c.Session.TTL,
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
-		VersionRetention: s.c.Retention.Versions.or(Keep), AuditRetention: s.c.Retention.Audit.or(ByPlan),
+		VersionRetention: s.c.Retention.Versions.or(replaced), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,
 		Forge: host.client, ForgeURL: host.url, ForgeMovedFrom: host.before, RoleTTL: s.c.Forge.RoleTTL,
 		ForgeCredential: s.c.Forge.credential(), Hosting: providers,

@@ -71,7 +71,12 @@ type settings struct {
 	Stream          string         `key:"audit.stream" help:"where new records of the activity log go too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601"`
 	AdditiveClients []string       `key:"push.additive_clients" default:"keyway-mcp/" help:"clients, by the start of their User-Agent, whose pushes never trash keys unasked"`
 	Plan            string         `key:"plans.default" default:"team" oneof:"free,pro,startup,team,enterprise" help:"plan of everybody while billing is off"`
-	UpgradeURL      string         `key:"plans.upgrade_url" help:"where a higher plan is had (default: the page of the error)"`
+	UpgradeURL      string         `key:"plans.upgrade_url" help:"where a higher plan is had while billing is off (default: the page of the error)"`
+	StripeKeyFile   string         `key:"billing.stripe.secret_key_file" help:"file with the key that makes this a paid service"`
+	StripeKey       string         `key:"billing.stripe.secret_key" only:"env"`
+	StripeHookFile  string         `key:"billing.stripe.webhook_secret_file" help:"file with the secret that Stripe signs its events with"`
+	StripeHook      string         `key:"billing.stripe.webhook_secret" only:"env"`
+	StripeAPI       string         `key:"billing.stripe.api_url" help:"address of Stripe's API (default: the public one)"`
 	General         server.Rate    `key:"limits.general" default:"100/15m" help:"requests that no other limit names, by credential, or else by address"`
 	Bulk            server.Rate    `key:"limits.bulk" default:"30/15m" help:"pushes and pulls, by credential"`
 	Value           server.Rate    `key:"limits.value" default:"10/1m" help:"reads of single values, by credential"`
@@ -81,7 +86,7 @@ type settings struct {
 	UI              server.Rate    `key:"limits.ui" default:"1000/15m" help:"what limits.general covers, for somebody in the web UI"`
 	SessionTTL      time.Duration  `key:"session.ttl" default:"30d" help:"how long somebody stays signed in, at most 30d"`
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
-	Versions        retention      `key:"retention.versions" default:"keep" help:"how long a replaced value is kept: keep, plan or a time like 90d"`
+	Versions        retention      `key:"retention.versions" help:"how long a replaced value is kept: keep, plan or a time like 90d (default: keep, or plan while billing is on)"`
 	Audit           retention      `key:"retention.audit" default:"plan" help:"how long activity is kept: keep, plan or a time like 90d"`
 	MetricsListen   string         `key:"metrics.listen" help:"address for metrics alone, as HOST:PORT, open to whoever reaches it"`
 	MetricsFile     string         `key:"metrics.token_file" help:"file with the token that opens /metrics on the main address"`
@@ -90,6 +95,7 @@ type settings struct {
 	Format          string         `key:"log.format" default:"text" oneof:"text,json" help:"text or json"`
 
 	PlanLimits []server.PlanLimit // keys plans.<plan>.<limit>: a table, so no field for each
+	PlanPrices []server.PlanPrice // keys billing.stripe.prices.<plan>.monthly and yearly: likewise
 }
 
 // config is what the server is made of.
@@ -104,6 +110,10 @@ func (s settings) config() server.Config {
 		Audit: server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
 		Push:  server.PushConfig{AdditiveClients: s.AdditiveClients},
 		Plans: server.PlansConfig{Default: s.Plan, UpgradeURL: s.UpgradeURL, Limits: s.PlanLimits},
+		Billing: server.BillingConfig{Stripe: server.StripeConfig{
+			SecretKey: s.StripeKey, SecretKeyFile: s.StripeKeyFile, WebhookSecret: s.StripeHook, WebhookSecretFile: s.StripeHookFile,
+			APIURL: s.StripeAPI, Prices: s.PlanPrices,
+		}},
 		Limits: server.LimitsConfig{
 			General: s.General, Bulk: s.Bulk, Value: s.Value, Verify: s.Verify, Poll: s.Poll, Login: s.Login, UI: s.UI,
 		},
@@ -150,6 +160,7 @@ type setting struct {
 	envOnly             bool
 	index               int
 	cell                *server.PlanLimit // of the table of plans; such a setting has no field
+	price               *server.PlanPrice // likewise
 }
 
 func allSettings() []setting {
@@ -180,6 +191,12 @@ func allSettings() []setting {
 			help: "limit of the plan " + cell.Plan, cell: &cell,
 		})
 	}
+	for _, price := range server.PlanPrices() {
+		key := "billing.stripe.prices." + price.Plan + "." + price.Every()
+		all = append(all, setting{
+			key: key, flag: flagOf(key), variable: variable(key), help: "id or lookup key of a price of the plan " + price.Plan, price: &price,
+		})
+	}
 	return all
 }
 
@@ -197,8 +214,10 @@ func settingFlags(f *pflag.FlagSet, names ...string) {
 			help += " (default: " + s.def + ")"
 		}
 		f.String(s.flag, "", help)
-		if s.cell != nil {
-			_ = f.MarkHidden(s.flag) // a page of numbers; the example file shows them better
+		if s.cell != nil || strings.HasPrefix(s.key, "billing.") {
+			// A page of numbers, and what only those need who run a paid service: the
+			// example file shows them better.
+			_ = f.MarkHidden(s.flag)
 		}
 	}
 }

@@ -18,6 +18,14 @@ var errOneValue = errors.New("takes one value")
 
 // read puts a raw value, from YAML or as text, into the settings.
 func (s setting) read(raw any, out *settings) error {
+	if s.price != nil {
+		price := *s.price
+		err := s.decode(raw, reflect.ValueOf(&price.Price).Elem())
+		if price.Price != "" {
+			out.PlanPrices = append(out.PlanPrices, price)
+		}
+		return err
+	}
 	if s.cell == nil {
 		return s.decode(raw, reflect.ValueOf(out).Elem().Field(s.index))
 	}

@@ -38,6 +38,8 @@ type retention struct{ server.Retention }
 
 func parseRetention(s string) (retention, error) {
 	switch s {
+	case "":
+		return retention{}, nil // the server's default
 	case "keep":
 		return retention{server.Keep}, nil
 	case "plan":
