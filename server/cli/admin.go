@@ -16,6 +16,7 @@ func newAdmin(a *app) *cobra.Command {
 		group("user", "Add users, and disable them when they leave", newAdminUserAdd(a), newAdminUserDisable(a), newAdminUserEnable(a)),
 		group("org", "Add organizations and members", newAdminOrgAdd(a), newAdminOrgMember(a)),
 		group("repo", "Add repositories and grant roles", newAdminRepoAdd(a), newAdminRepoGrant(a)),
+		newAdminPlan(a),
 		newAdminToken(a),
 	)
 }
@@ -159,6 +160,31 @@ func runRepoGrant(ctx context.Context, o api.GrantLocalRepo, c *client.Client, o
 		return err
 	}
 	return out.done(o, "%s has the role %s on %s.", o.Username, o.Role, o.RepoFullName)
+}
+
+func newAdminPlan(a *app) *cobra.Command {
+	return operatorFlags(&cobra.Command{
+		Use:   "plan user|org NAME PLAN",
+		Short: "Give a user or an organization a plan, whatever plan they have otherwise; none takes it away",
+		Long: "Give a user or an organization a plan: free, pro, startup, team or enterprise, or none to take it away again. " +
+			"An account that has a higher plan in another way keeps that.",
+		Example: `  coffer admin plan org acme enterprise`,
+		Args:    args(3, 3),
+		RunE: a.asOperator(func(ctx context.Context, c *client.Client, args []string) error {
+			return runAdminPlan(ctx, api.SetPlan{Kind: args[0], Name: args[1], Plan: args[2]}, c, a.out)
+		}),
+	})
+}
+
+func runAdminPlan(ctx context.Context, o api.SetPlan, c *client.Client, out *console) error {
+	p, err := c.SetPlan(ctx, o)
+	if err != nil {
+		return err
+	}
+	if p.GivenPlan == nil {
+		return out.done(p, "%s has no plan of its own any more. Its plan is %s.", p.Name, p.EffectivePlan)
+	}
+	return out.done(p, "%s was given the plan %s. Its plan is %s.", p.Name, *p.GivenPlan, p.EffectivePlan)
 }
 
 func newAdminToken(a *app) *cobra.Command {

@@ -44,6 +44,11 @@ func (c *Client) GrantLocalRepo(ctx context.Context, g api.GrantLocalRepo) error
 	return c.do(ctx, operator(http.MethodPut, g, "repos", "grants"))
 }
 
+// SetPlan gives an account a plan that nobody pays for, or takes it away.
+func (c *Client) SetPlan(ctx context.Context, p api.SetPlan) (*api.AccountPlan, error) {
+	return call[api.AccountPlan](ctx, c, operator(http.MethodPut, p, "plans"))
+}
+
 // IssueToken makes an API key in a user's name.
 func (c *Client) IssueToken(ctx context.Context, t api.IssueToken) (*api.CreatedAPIKey, error) {
 	return call[api.CreatedAPIKey](ctx, c, operator(http.MethodPost, t, "tokens"))
