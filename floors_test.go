@@ -47,6 +47,7 @@ var rooms = map[string][]string{
 	"coffer/server/servertest":          {"server", "server/httpd/openapitest", "server/client", "server/api", "crypto/cryptotest", "store/kv/kvtest"},
 	"coffer/server/forge/forgetest":     {"server/forge", "server/standin"},
 	"coffer/server/hosting/hostingtest": {"server/hosting", "server/api", "server/standin"},
+	"coffer/server/billing/stripetest":  {"server/standin"},
 	"coffer/server/standin":             {},
 	"coffer/server/bench":               {},
 }

@@ -87,6 +87,12 @@ type Subscription struct {
 	CancelAt          time.Time // zero unless it ends on a day of its own
 }
 
+// EndsWithPeriod reports whether it ends when what is paid is used up: said as such,
+// or by naming that day.
+func (s Subscription) EndsWithPeriod() bool {
+	return s.CancelAtPeriodEnd || !s.CancelAt.IsZero() && !s.CancelAt.After(s.PeriodEnd)
+}
+
 // PriceRef names a price.
 type PriceRef struct{ ID, LookupKey string }
 

@@ -1,5 +1,6 @@
-// Package billing knows what a plan allows, and in time how plans are paid for.
-// Its tables and rules are pure; it knows no store, no vault and no user.
+// Package billing knows what a plan allows, and how plans are paid for. Its tables
+// and rules are pure, and only the client of Stripe asks anybody; it knows no store,
+// no vault and no user.
 //
 // Its invariant: what a plan forbids is decided here once, and whoever shows it
 // and whoever enforces it ask the same function.

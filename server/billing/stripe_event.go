@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -112,8 +113,7 @@ type stripeSubject struct {
 	Metadata     stripeMeta `json:"metadata"`
 	Parent       struct {
 		Subscription struct {
-			ID       ref        `json:"subscription"`
-			Metadata stripeMeta `json:"metadata"`
+			ID ref `json:"subscription"`
 		} `json:"subscription_details"`
 	} `json:"parent"`
 }
@@ -130,9 +130,5 @@ func (s stripeSubject) tell(e *Event) {
 			e.Subscription = string(s.Parent.Subscription.ID)
 		}
 	}
-	for _, id := range []string{s.Metadata.OrgID, s.Reference, s.Parent.Subscription.Metadata.OrgID} {
-		if e.OrgID == "" {
-			e.OrgID = id
-		}
-	}
+	e.OrgID = cmp.Or(s.Metadata.OrgID, s.Reference)
 }
