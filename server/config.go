@@ -48,9 +48,6 @@ type Config struct {
 	// TestOnlyNow is the clock of tests.
 	TestOnlyNow func() time.Time
 
-	// TestOnlyPayments is the payment provider in tests, whatever Billing says.
-	TestOnlyPayments billing.Payments
-
 	// TestOnlyForge makes the code host in tests, whatever Forge says.
 	TestOnlyForge func(forge.Directory) forge.Forge
 }

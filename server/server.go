@@ -65,8 +65,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	billed := cfg.Billing.enabled() || cfg.TestOnlyPayments != nil
-	plans, plan, err := cfg.Plans.table(billed)
+	plans, plan, err := cfg.Plans.table(cfg.Billing.enabled())
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	switch {
-	case billed:
+	case cfg.Billing.enabled():
 		cfg.Plans.UpgradeURL = cfg.PublicURL + upgradePage
 	case cfg.Plans.UpgradeURL == "":
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)

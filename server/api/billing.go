@@ -7,15 +7,18 @@ import (
 
 // Billing is what an organization pays for, and what it could.
 type Billing struct {
-	Plan              string                `json:"plan"` // without the trial
-	Status            string                `json:"status"`
-	CurrentPeriodEnd  *Time                 `json:"currentPeriodEnd"`
-	CancelAtPeriodEnd bool                  `json:"cancelAtPeriodEnd"`
-	EffectivePlan     string                `json:"effectivePlan"`
-	BillingEnabled    bool                  `json:"billingEnabled"`
-	Trial             Trial                 `json:"trial"`
-	Prices            map[string]PlanPrices `json:"prices"` // by plan; null while they cannot be had
+	Plan              string  `json:"plan"` // without the trial
+	Status            string  `json:"status"`
+	CurrentPeriodEnd  *Time   `json:"currentPeriodEnd"`
+	CancelAtPeriodEnd bool    `json:"cancelAtPeriodEnd"`
+	EffectivePlan     string  `json:"effectivePlan"`
+	BillingEnabled    bool    `json:"billingEnabled"`
+	Trial             Trial   `json:"trial"`
+	Prices            *Prices `json:"prices"` // null while there are none, or they cannot be had
 }
+
+// Prices are what plans cost, by plan.
+type Prices map[string]PlanPrices
 
 // NoSubscription is the status of a billing without any subscription ever.
 const NoSubscription = "none"

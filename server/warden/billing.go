@@ -3,6 +3,7 @@ package warden
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (w *Warden) forgetPrices() {
 
 // shownPrices are the prices on offer by plan, or nil when there are none or the
 // provider does not say.
-func (w *Warden) shownPrices(ctx context.Context) map[string]api.PlanPrices {
+func (w *Warden) shownPrices(ctx context.Context) *api.Prices {
 	if !w.BillingEnabled() {
 		return nil
 	}
@@ -156,7 +157,7 @@ func (w *Warden) shownPrices(ctx context.Context) map[string]api.PlanPrices {
 		w.log.Warn("the payment provider did not name its prices", "error", err)
 		return nil
 	}
-	all := make(map[string]api.PlanPrices)
+	all := make(api.Prices)
 	for _, offer := range w.c.Offers {
 		i := slices.IndexFunc(prices, func(p billing.Price) bool {
 			return p.Active && (p.ID == offer.Price || p.LookupKey == offer.Price)
@@ -172,7 +173,7 @@ func (w *Warden) shownPrices(ctx context.Context) map[string]api.PlanPrices {
 		}
 		all[offer.Plan] = of
 	}
-	return all
+	return &all
 }
 
 // priceNamed is the price that a client named, if it is on offer.
@@ -266,12 +267,9 @@ func (w *Warden) enterPayments(ctx context.Context, who Caller, act access.Actio
 	if err := admit(who, act); err != nil {
 		return forge.Organization{}, w.settle(ctx, who, act, store.Vault{}, err)
 	}
-	if !w.BillingEnabled() {
-		return forge.Organization{}, errNoBilling()
-	}
 	var f api.Fields
-	for field, address := range back {
-		if !w.leadsBack(address) {
+	for _, field := range slices.Sorted(maps.Keys(back)) {
+		if w.BillingEnabled() && !w.leadsBack(back[field]) {
 			f.Add(field, api.NotAllowed, "An address of this server, or of one of the operator's allowed_origins.")
 		}
 	}
@@ -279,6 +277,9 @@ func (w *Warden) enterPayments(ctx context.Context, who Caller, act access.Actio
 		return forge.Organization{}, err
 	}
 	there, _, err := w.enterOrg(ctx, who, act, org)
+	if err == nil && !w.BillingEnabled() {
+		err = errNoBilling()
+	}
 	return there, err
 }
 

@@ -145,7 +145,7 @@ func (w *Warden) confirmed(r store.Reader, b store.Billing, all []billing.Subscr
 	}
 	plan, price := w.bought(b, s)
 	b.Subscription, b.Status, b.Plan, b.Price = s.ID, string(s.Status), plan, price
-	b.PeriodEnd, b.Canceling = store.At(s.PeriodEnd), s.CancelAtPeriodEnd || !s.CancelAt.IsZero()
+	b.PeriodEnd, b.Canceling = store.At(s.PeriodEnd), !s.Status.Effect().Final && (s.CancelAtPeriodEnd || !s.CancelAt.IsZero())
 	trial := trialOf(b)
 	if s.Status.Effect().Grants && plan != "" && !trial.Started.IsZero() && trial.Converted.IsZero() && s.Created.Before(trial.Ends) {
 		b.TrialConverted = store.At(w.now())
