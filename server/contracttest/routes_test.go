@@ -74,6 +74,11 @@ var routes = []route{
 	{"PUT /v1/orgs/{org}", `{"displayName":"Acme"}`, "U", "self", 200},
 	{"GET /v1/orgs/{org}/members", "", "R", "self", 200},
 	{"POST /v1/orgs/{org}/members/sync", "", "U", "self", 200},
+	{"GET /v1/orgs/{org}/billing", "", "R", "self", 200},
+	{"POST /v1/orgs/{org}/billing/checkout", `{"priceId":"p","successUrl":"` + ourPublicURL + `","cancelUrl":"` + ourPublicURL + `"}`, "U", "self", 400}, // nobody pays
+	{"POST /v1/orgs/{org}/billing/portal", `{"returnUrl":"` + ourPublicURL + `"}`, "U", "self", 400},
+	{"GET /v1/orgs/{org}/trial", "", "R", "self", 200},
+	{"POST /v1/orgs/{org}/trial/start", "", "U", "self", 200},
 
 	{"GET /v1/github/repo-ids?repo={repo}", "", "R", "self", 200},
 	{"POST /v1/github/check-installation", `{"repoOwner":"{owner}","repoName":"{name}"}`, "R", "self", 200},
