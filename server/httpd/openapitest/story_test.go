@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"coffer/server/billing/stripetest"
 	"coffer/server/httpd/openapitest"
+	"coffer/server/standin"
 )
 
 // TestStory asks for everything once, and for what goes wrong with it.
@@ -23,6 +25,7 @@ func TestStory(t *testing.T) {
 	w.page()
 	w.plan()
 	w.hooked()
+	w.billed()
 	w.sealed()
 	w.fresh()
 
@@ -64,7 +67,9 @@ func (w *world) succeed() {
 	w.operator("PUT /v1/operator/users/disabled", `{"username":"bob","disabled":true}`, 200)
 	w.operator("POST /v1/operator/sessions", `{"username":"bob"}`, 409)
 	w.operator("POST /v1/operator/tokens", `{"username":"bob","name":"n","environment":"live","scopes":["read:secrets"]}`, 409)
+	w.operator("PUT /v1/operator/plans", `{"kind":"user","name":"bob","plan":"pro"}`, 409)
 	w.operator("PUT /v1/operator/users/disabled", `{"username":"bob","disabled":false}`, 200)
+	w.operator("PUT /v1/operator/plans", `{"kind":"user","name":"bob","plan":"pro"}`, 200)
 	w.operator("POST /v1/operator/orgs", `{"name":"acme"}`, 201)
 	w.operator("PUT /v1/operator/orgs/members", `{"org":"acme","username":"ann","role":"owner"}`, 204)
 	w.operator("POST /v1/operator/repos", `{"repoFullName":"acme/site","public":true}`, 201)
@@ -274,7 +279,7 @@ func (w *world) generic() {
 			switch status {
 			case "400":
 				if strings.Contains(op.path, "webhook") {
-					continue // answered by an instance that takes them: see hooked
+					continue // answered by an instance that takes them: see hooked and billed
 				}
 				ask(target+"?twice=1&twice=1", op.body, 400)
 			case "404":
@@ -329,6 +334,40 @@ func (w *world) hooked() {
 			w.as("", "POST "+path, body, 503)
 		}
 	}
+}
+
+// billed pays for a plan.
+func (w *world) billed() {
+	stripe := stripetest.New(w.t, stripetest.Price{ID: "price_1", Amount: 1500, Currency: "eur", Interval: "month"})
+	p := w.paid(stripe)
+	const checkout, portal, hook = "POST /v1/orgs/acme/billing/checkout", "POST /v1/orgs/acme/billing/portal", "POST /v1/billing/webhook"
+	p.ask("GET /v1/orgs/acme/billing", "", 200)
+	p.ask(portal, bodies["openPortal"], 409)
+	p.ask("POST /v1/orgs/acme/trial/start", "", 200)
+	p.ask("POST /v1/orgs/acme/trial/start", "", 409)
+	p.ask("GET /v1/orgs/acme/trial", "", 200)
+	at := p.text(p.ask(checkout, bodies["openCheckout"], 200), "url")
+	stripe.Complete(at)
+	e := stripe.Pending()[0]
+	send := func(body []byte, signature string, status int) {
+		p.as("", hook, string(body), status, "Stripe-Signature", signature)
+	}
+	send(e.Body, "none", 400)
+	send([]byte(strings.Repeat(" ", 1<<20+1)), "none", 413)
+	stripe.Break("", standin.Status(http.StatusInternalServerError))
+	send(e.Body, stripe.Sign(e.Body), 502)
+	p.ask(checkout, bodies["openCheckout"], 502)
+	p.ask(portal, bodies["openPortal"], 502)
+	stripe.Heal()
+	send(e.Body, stripe.Sign(e.Body), 200)
+	p.ask(checkout, bodies["openCheckout"], 409)
+	p.ask(portal, bodies["openPortal"], 200)
+	p.operator("PUT /v1/operator/plans", `{"kind":"org","name":"acme","plan":"pro"}`, 200)
+	p.operator("POST /v1/sys/seal", "", 204)
+	send(e.Body, stripe.Sign(e.Body), 503)
+
+	bound := w.boundTo("gitea", "a secret")
+	bound.operator("PUT /v1/operator/plans", `{"kind":"org","name":"acme","plan":"pro"}`, 422)
 }
 
 // plan reaches the limits of the smallest plan.

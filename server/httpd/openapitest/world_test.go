@@ -13,6 +13,7 @@ import (
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/billing/stripetest"
 	"coffer/server/httpd/openapi"
 	"coffer/server/httpd/openapitest"
 	"coffer/server/servertest"
@@ -57,6 +58,20 @@ func (w *world) boundTo(kind, webhookSecret string) *world {
 		c.Forge = server.ForgeConfig{Kind: kind, URL: "http://127.0.0.1:1", WebhookSecret: webhookSecret}
 	}).Validate()
 	return &world{t: w.t, in: in, url: in.URL}
+}
+
+// paid is another world, which is a paid service, with the organization acme of
+// ann's.
+func (w *world) paid(stripe *stripetest.Server) *world {
+	in := servertest.New(w.t, func(c *server.Config) {
+		c.Billing.Stripe = server.StripeConfig{SecretKey: stripetest.Key, WebhookSecret: stripetest.WebhookSecret, APIURL: stripe.URL,
+			Prices: []server.PlanPrice{{Plan: "team", Price: "price_1"}}}
+	}).Validate()
+	in.User("ann")
+	p := &world{t: w.t, in: in, url: in.URL, jwt: in.SignIn("ann").Token}
+	p.operator("POST /v1/operator/orgs", `{"name":"acme"}`, 201)
+	p.operator("PUT /v1/operator/orgs/members", `{"org":"acme","username":"ann","role":"owner"}`, 204)
+	return p
 }
 
 // boot starts a server that is not set up.
@@ -235,6 +250,8 @@ var bodies = map[string]string{
 	"changeOverride":     `{"canRead":true}`,
 	"changeOrganization": `{"displayName":"x"}`,
 	"checkInstallation":  `{"repoOwner":"ann","repoName":"nowhere"}`,
+	"openCheckout":       `{"priceId":"price_1","successUrl":"https://vault.example/a","cancelUrl":"https://vault.example/a"}`,
+	"openPortal":         `{"returnUrl":"https://vault.example/a"}`,
 }
 
 // wrongBodies break a rule where an empty object breaks none.
