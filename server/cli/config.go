@@ -65,7 +65,7 @@ type settings struct {
 	RailwayAPI      string         `key:"hosting.railway.api_url" help:"address of Railway's API (default: the public one)"`
 	RailwayWeb      string         `key:"hosting.railway.web_url" help:"address where users authorize at Railway (default: the public one)"`
 	ActionsAPI      string         `key:"hosting.github_actions.api_url" help:"address of the GitHub API whose Actions secrets are synced (default: the public one)"`
-	AllowedOrigins  []string       `key:"allowed_origins" help:"other origins that a browser may be sent back to after it was at a hosting or payment provider"`
+	AllowedOrigins  []string       `key:"allowed_origins" help:"other origins that a browser may be sent back to after it was at a hosting provider or the like"`
 	RoleTTL         time.Duration  `key:"forge.role_ttl" default:"60s" help:"how long a role learned from the code host counts, at most 60s"`
 	Reads           string         `key:"audit.reads" default:"durable" oneof:"durable,batched" help:"record reads before they are answered (durable) or within 10 ms (batched)"`
 	Stream          string         `key:"audit.stream" help:"where new records of the activity log go too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or syslog:tcp://host:601"`
