@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"coffer/server/api"
 	"coffer/server/billing/stripetest"
 	"coffer/server/client"
+	"coffer/server/forge"
 	"coffer/server/servertest"
 )
 
@@ -358,5 +361,128 @@ func TestOwnersStartTheOneTrial(t *testing.T) {
 	other.subscribe("price_pro")
 	if _, err := other.ann.StartTrial(t.Context(), "acme"); api.CodeOf(err) != api.Conflict {
 		t.Errorf("with a subscription: %v", err)
+	}
+}
+
+// TestMembersStartTheTrialWhereTheAppIsInstalled asks on every code host; only
+// GitHub has an application that organizations install.
+func TestMembersStartTheTrialWhereTheAppIsInstalled(t *testing.T) {
+	onEveryHost(t, true, func(b *bound) {
+		b.world.SetMember(b.org, b.bob, forge.OrgMember)
+		_, err := b.as(b.carl).StartTrial(b.t.Context(), "acme")
+		if api.CodeOf(err) != api.Forbidden {
+			b.t.Errorf("an outsider: %v", err)
+		}
+		_, err = b.as(b.bob).StartTrial(b.t.Context(), "acme")
+		if b.kind() == "github" && err != nil || b.kind() != "github" && api.CodeOf(err) != api.Forbidden {
+			b.t.Errorf("a member: %v", err)
+		}
+		_, err = b.as(b.ann).StartTrial(b.t.Context(), "acme")
+		if b.kind() == "github" && api.CodeOf(err) != api.Conflict || b.kind() != "github" && err != nil {
+			b.t.Errorf("an owner: %v", err)
+		}
+		if _, err := b.Operator.SetPlan(b.t.Context(), api.SetPlan{Kind: "org", Name: "Acme", Plan: "enterprise"}); err != nil {
+			b.t.Error(err)
+		}
+		if got, err := b.as(b.bob).Org(b.t.Context(), "acme"); err != nil || got.EffectivePlan != "enterprise" || got.Trial.Status != "active" {
+			b.t.Errorf("%+v, %v", got, err)
+		}
+		if _, err := b.Operator.SetPlan(b.t.Context(), api.SetPlan{Kind: "org", Name: "never-seen", Plan: "team"}); api.CodeOf(err) != api.Invalid {
+			b.t.Errorf("an organization that never was here: %v", err)
+		}
+	})
+}
+
+func TestTheOperatorGivesAUserAPlan(t *testing.T) {
+	s := newShop(t)
+	key := s.Key("ann", "live", servertest.AllScopes...)
+	s.Vault(key, "ann/one")
+	_, err := key.CreateVault(t.Context(), "ann/two")
+	if e, _ := errors.AsType[*api.Error](err); e == nil || e.Code != api.PlanLimit || e.UpgradeURL != "https://vault.example/upgrade" || e.Extra != nil {
+		t.Errorf("got %#v", err)
+	}
+	p, err := s.Operator.SetPlan(t.Context(), api.SetPlan{Kind: "user", Name: "ann", Plan: "pro"})
+	if err != nil || p.EffectivePlan != "pro" || p.GivenPlan == nil || *p.GivenPlan != "pro" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	s.Vault(key, "ann/two")
+	if me, err := key.Me(t.Context()); err != nil || me.Plan != "pro" {
+		t.Errorf("%+v, %v", me, err)
+	}
+	if _, err := s.Operator.SetPlan(t.Context(), api.SetPlan{Kind: "user", Name: "ann", Plan: "none"}); err != nil {
+		t.Error(err)
+	}
+	expectShown(t, key, []string{"ann/one", "ann/two"}, map[string]string{"ann/two": "plan_limit_exceeded"})
+	if _, err := key.SetPlan(t.Context(), api.SetPlan{Kind: "user", Name: "ann", Plan: "team"}); api.CodeOf(err) != api.Forbidden {
+		t.Errorf("a user gives herself a plan: %v", err)
+	}
+	want := []string{`plan_set {"plan":"pro","username":"ann"}`, `plan_upgraded {"from":"free","to":"pro","username":"ann"}`,
+		`plan_set {"plan":"none","username":"ann"}`, `plan_downgraded {"from":"pro","to":"free","username":"ann"}`}
+	if diff := cmp.Diff(want, s.recorded("plan_set", "plan_upgraded", "plan_downgraded")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWhatWasReplacedIsKeptByThePlanOfWhoPays has versions expire, which they do
+// not where nobody pays.
+func TestWhatWasReplacedIsKeptByThePlanOfWhoPays(t *testing.T) {
+	for name, tt := range map[string]struct {
+		option  func(*server.Config)
+		removed int
+	}{
+		"nobody pays":           {func(c *server.Config) { c.Billing = server.BillingConfig{} }, 0},
+		"a paid service":        {func(*server.Config) {}, 1},
+		"the operator keeps it": {func(c *server.Config) { c.Retention.Versions = server.Keep }, 0},
+	} {
+		s := newShop(t, tt.option)
+		key := s.Key("ann", "live", servertest.AllScopes...)
+		s.Vault(key, "ann/one")
+		s.Push(key, "ann/one", "production", map[string]string{"A": "1"})
+		s.Push(key, "ann/one", "production", map[string]string{"A": "2"})
+		s.clock.turn(31 * 24 * time.Hour)
+		if j, err := s.Operator.RunJob(t.Context(), "versions"); err != nil || j.Removed != tt.removed {
+			t.Errorf("%s: %+v, %v", name, j, err)
+		}
+	}
+}
+
+// TestBillingThatIsTurnedOffAgainGrantsNothingAndTakesNothing leaves a subscription
+// behind that nobody can be asked about.
+func TestBillingThatIsTurnedOffAgainGrantsNothingAndTakesNothing(t *testing.T) {
+	s := newShop(t)
+	s.subscribe("price_team")
+	s.restart(0, func(c *server.Config) { c.Billing, c.Plans.Default = server.BillingConfig{}, "pro" })
+	if b := s.billing(); b.Status != "none" || b.EffectivePlan != "pro" || b.BillingEnabled || b.Prices != nil || b.CurrentPeriodEnd != nil {
+		t.Errorf("off: %+v", b)
+	}
+	if j, err := s.Operator.RunJob(t.Context(), "subscriptions"); err != nil || j.LastError != nil {
+		t.Errorf("%+v, %v", j, err)
+	}
+	s.restart(0, s.sells)
+	if b := s.billing(); b.Status != "active" || b.EffectivePlan != "team" {
+		t.Errorf("on again: %+v", b)
+	}
+}
+
+func TestMistakesInTheConfigurationOfBillingAreNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(stripetest.Key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	team := []server.PlanPrice{{Plan: "team", Price: "price_team"}}
+	for want, c := range map[string]server.StripeConfig{
+		"set billing.stripe.webhook_secret_file":    {SecretKey: stripetest.Key, Prices: team},
+		"set billing.stripe.secret_key_file":        {Prices: team},
+		"set a price":                               {SecretKeyFile: file, WebhookSecret: stripetest.WebhookSecret},
+		"billing.stripe.secret_key_file":            {SecretKeyFile: file + "none", WebhookSecret: stripetest.WebhookSecret, Prices: team},
+		`"price_team" buys both team and team`:      {SecretKeyFile: file, WebhookSecret: stripetest.WebhookSecret, Prices: append(team, server.PlanPrice{Plan: "team", Yearly: true, Price: "price_team"})},
+		`there is no plan "gold"`:                   {SecretKeyFile: file, WebhookSecret: stripetest.WebhookSecret, Prices: []server.PlanPrice{{Plan: "gold", Price: "p"}}},
+		"use a secret or restricted one":            {SecretKey: "pk_test_x", WebhookSecret: stripetest.WebhookSecret, Prices: team},
+		"billing.stripe: the address of Stripe's A": {SecretKey: stripetest.Key, WebhookSecret: stripetest.WebhookSecret, APIURL: "stripe", Prices: team},
+	} {
+		_, err := server.New(server.Config{Data: t.TempDir(), Billing: server.BillingConfig{Stripe: c}})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), stripetest.Key) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

@@ -412,3 +412,32 @@ func TestNoSecretOfStripesGetsOut(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyWaitsForStripe has Stripe hang in the middle of a checkout, an event and
+// the daily job, while others go on writing.
+func TestNobodyWaitsForStripe(t *testing.T) {
+	s := newShop(t)
+	key := s.Key("ann", "live", servertest.AllScopes...)
+	s.Vault(key, "ann/one")
+	s.subscribe("price_pro")
+	asked, answer := make(chan struct{}, 9), make(chan struct{})
+	s.stripe.Break("/v1/subscriptions", func(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		asked <- struct{}{}
+		<-answer
+		next.ServeHTTP(rw, r)
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.checkout(s.ann, "price_team")
+		ended <- err
+	}()
+	<-asked
+	s.Push(key, "ann/one", "production", map[string]string{"A": "1"})
+	if b := s.billing(); b.EffectivePlan != "pro" {
+		t.Errorf("%+v", b)
+	}
+	close(answer)
+	if err := <-ended; api.CodeOf(err) != api.Conflict {
+		t.Errorf("got %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package warden
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,11 +86,18 @@ func (w *Warden) offerTrial(r store.Reader, refused *api.Error, v store.Vault) e
 	if v.OwnerKind != store.OwnerOrg {
 		return nil
 	}
+	login := v.Owner // which may be a group within the organization
+	org, err := r.OrgAt(w.forge.Kind(), v.OwnerID)
+	if err == nil {
+		login = org.Login
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
 	b, err := r.Billing(v.Account())
-	info := api.TrialInfo{OrgLogin: v.Owner, Reason: w.noTrial(b, v.Owner)}
+	info := api.TrialInfo{OrgLogin: login, Reason: w.noTrial(b, login)}
 	if info.Reason == "" {
 		info.Eligible, info.DaysAvailable = true, billing.TrialDays
-		info.Reason = fmt.Sprintf("%s has not had its trial yet: %d days of the plan %q.", v.Owner, billing.TrialDays, billing.TrialPlan)
+		info.Reason = fmt.Sprintf("%s has not had its trial yet: %d days of the plan %q.", login, billing.TrialDays, billing.TrialPlan)
 	}
 	refused.Extra = map[string]any{"trialInfo": info}
 	return err
