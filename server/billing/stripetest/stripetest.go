@@ -14,7 +14,7 @@ import (
 
 // Credentials that the server takes and signs with.
 const (
-	Key           = "sk_test_standin_1f6e0c"
+	Key           = "sk_test_standin1f6e0c"
 	WebhookSecret = "whsec_standin_c29f41"
 )
 
@@ -116,7 +116,7 @@ func (s *Server) SetPortal(ready bool) { s.set(func() { s.noPortal = !ready }) }
 // for; "" ends that.
 func (s *Server) AnswerIn(version string) { s.set(func() { s.answers = version }) }
 
-// Busy answers the next n changes with a conflict: another request holds the lock.
+// Busy refuses the next n changes, because something else holds the lock.
 func (s *Server) Busy(n int) { s.set(func() { s.busy = n }) }
 
 // Crash makes the next n changes fail after they were carried out. The failure is
