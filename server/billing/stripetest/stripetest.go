@@ -175,7 +175,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/customers", s.changes(s.createCustomer, rules{"name": optional, "email": optional, "metadata[]": optional}))
 	mux.HandleFunc("POST /v1/checkout/sessions", s.changes(s.createCheckout, rules{
 		"mode": needed, "customer": optional, "client_reference_id": optional, "success_url": needed, "cancel_url": optional,
-		"line_items[0][price]": needed, "line_items[0][quantity]": optional, "metadata[]": optional, "subscription_data[metadata][]": optional,
+		"line_items[0][price]": needed, "line_items[0][quantity]": needed, "metadata[]": optional, "subscription_data[metadata][]": optional,
 	}))
 	mux.HandleFunc("POST /v1/billing_portal/sessions", s.changes(s.createPortal, rules{"customer": needed, "return_url": optional}))
 	mux.HandleFunc("GET /v1/subscriptions/{id}", s.reads(s.getSubscription, rules{}))
