@@ -66,6 +66,7 @@ var libraries = map[string][]string{
 	"github.com/chromedp/cdproto":              {},
 	"github.com/getkin/kin-openapi":            {},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"coffer/server/httpd/openapitest"},
+	"github.com/stripe/stripe-go":              {},
 }
 
 type listed struct {

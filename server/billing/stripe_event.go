@@ -27,7 +27,7 @@ func verify(secret api.Secret, header string, body []byte, now time.Time) error 
 	var signatures [][]byte
 	for part := range strings.SplitSeq(header, ",") {
 		name, value, ok := strings.Cut(part, "=")
-		if !ok {
+		if !ok || strings.Contains(value, "=") {
 			return fmt.Errorf("%w: its signature cannot be read", ErrSignature)
 		}
 		switch name {

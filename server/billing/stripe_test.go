@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +85,15 @@ func TestACheckoutBecomesASubscription(t *testing.T) {
 	at, err := s.Checkout(t.Context(), request(customer))
 	if err != nil || !strings.HasPrefix(at, s.URL+"/c/pay/") {
 		t.Fatalf("got %q, %v", at, err)
+	}
+	log := s.Log()
+	sent, err := url.ParseQuery(log[len(log)-1].Body)
+	if diff := cmp.Diff(url.Values{
+		"mode": {"subscription"}, "customer": {customer}, "line_items[0][price]": {monthly.ID}, "line_items[0][quantity]": {"1"},
+		"client_reference_id": {"org1"}, "metadata[org_id]": {"org1"}, "subscription_data[metadata][org_id]": {"org1"},
+		"success_url": {"https://coffer.example/ok?a=1&b=2"}, "cancel_url": {"https://coffer.example/no"},
+	}, sent); err != nil || diff != "" {
+		t.Errorf("%v, %s", err, diff)
 	}
 	if subs, err := s.Subscriptions(t.Context(), customer); err != nil || len(subs) != 0 {
 		t.Fatalf("opening it made %v, %v", subs, err)

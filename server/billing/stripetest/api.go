@@ -118,7 +118,7 @@ func (s *Server) once(key, what string, answer reply, req request) (status int, 
 	}
 	if s.busy > 0 {
 		s.busy--
-		return http.StatusConflict, failure{kind: "invalid_request_error", code: "lock_timeout", text: "something else is changing this"}.body(), false
+		return http.StatusTooManyRequests, failure{kind: "invalid_request_error", code: "lock_timeout", text: "something else is changing this"}.body(), false
 	}
 	if old, ok := s.used[key]; ok && s.now().Sub(old.at) < keyTime {
 		if old.what != what {

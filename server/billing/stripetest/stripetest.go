@@ -14,7 +14,7 @@ import (
 
 // Credentials that the server takes and signs with.
 const (
-	Key           = "sk_test_standin_1f6e0c"
+	Key           = "sk_test_standin1f6e0c"
 	WebhookSecret = "whsec_standin_c29f41"
 )
 
@@ -116,7 +116,7 @@ func (s *Server) SetPortal(ready bool) { s.set(func() { s.noPortal = !ready }) }
 // for; "" ends that.
 func (s *Server) AnswerIn(version string) { s.set(func() { s.answers = version }) }
 
-// Busy answers the next n changes with a conflict: another request holds the lock.
+// Busy refuses the next n changes, because something else holds the lock.
 func (s *Server) Busy(n int) { s.set(func() { s.busy = n }) }
 
 // Crash makes the next n changes fail after they were carried out. The failure is
@@ -175,7 +175,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/customers", s.changes(s.createCustomer, rules{"name": optional, "email": optional, "metadata[]": optional}))
 	mux.HandleFunc("POST /v1/checkout/sessions", s.changes(s.createCheckout, rules{
 		"mode": needed, "customer": optional, "client_reference_id": optional, "success_url": needed, "cancel_url": optional,
-		"line_items[0][price]": needed, "line_items[0][quantity]": optional, "metadata[]": optional, "subscription_data[metadata][]": optional,
+		"line_items[0][price]": needed, "line_items[0][quantity]": needed, "metadata[]": optional, "subscription_data[metadata][]": optional,
 	}))
 	mux.HandleFunc("POST /v1/billing_portal/sessions", s.changes(s.createPortal, rules{"customer": needed, "return_url": optional}))
 	mux.HandleFunc("GET /v1/subscriptions/{id}", s.reads(s.getSubscription, rules{}))
