@@ -289,10 +289,10 @@ func (w *Warden) leadsBack(address string) bool {
 	return err == nil && u.User == nil && slices.Contains(w.c.Origins, strings.ToLower(u.Scheme+"://"+u.Host))
 }
 
-// payer is an organization that is the customer Customer of the payment provider.
+// payer is an organization that is a customer of the payment provider.
 type payer struct {
 	store.Billing
-	id, login string // of the organization's record
+	id string // of the organization's record, by which the provider knows it
 }
 
 // payer makes an organization a customer if it is none yet. The provider is asked
@@ -304,7 +304,7 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 		return nil, err
 	}
 	account := store.AccountOfOrg(there.ID)
-	p := &payer{id: org.ID.String(), login: org.Login}
+	p := &payer{id: org.ID.String()}
 	if p.Billing, err = w.askPayments(ctx, account, confirmation{}); err != nil {
 		return nil, w.errPayment(err)
 	}
@@ -318,12 +318,11 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 	if err != nil {
 		return nil, w.errPayment(err)
 	}
-	err = w.changeSelf(ctx, who, act, func(tx store.Tx, j *journal) error {
-		if p.Billing, err = tx.Billing(account); err != nil {
-			return err
-		}
-		p.Customer = customer
-		return tx.PutBilling(p.Billing)
+	err = w.changeSelf(ctx, who, act, func(tx store.Tx, _ *journal) error {
+		b, err := tx.Billing(account)
+		b.Customer = customer
+		p.Billing = b
+		return errors.Join(err, tx.PutBilling(b))
 	})
 	return p, err
 }

@@ -305,3 +305,23 @@ func TestActivityIsKeptByRetention(t *testing.T) {
 		}
 	}
 }
+
+func TestActivityIsKeptAsLongAsTheBestPlanLooksBack(t *testing.T) {
+	free, err := billing.Plans().Find(billing.FreePlan)
+	must(t, err)
+	h := newHouseWith(t, func(c *warden.Config) { c.Plan, c.AuditRetention = free, billing.Retention{ByPlan: true} })
+	w := h.warden(h.db)
+	operator, err := w.Identify(t.Context(), warden.Credential{Operator: true})
+	must(t, err)
+	for _, step := range []struct {
+		given string
+		days  time.Duration
+	}{{"none", 7}, {"pro", 30}, {"enterprise", 365}, {"none", 7}} {
+		must(t, second(w.SetPlan(t.Context(), operator, api.SetPlan{Kind: "user", Name: "ann", Plan: step.given})))
+		before, ends, err := w.ActivityBefore(t.Context())
+		must(t, err)
+		if !ends || h.now().Sub(before).Round(time.Hour) != step.days*day {
+			t.Errorf("%s: kept since %v, %v", step.given, before, ends)
+		}
+	}
+}
