@@ -91,7 +91,10 @@ func (s *stripe) CreateCustomer(ctx context.Context, c Customer) (string, error)
 	if err == nil && made.ID == "" {
 		err = senseless("")
 	}
-	return made.ID, err
+	if err != nil {
+		return "", err
+	}
+	return made.ID, nil
 }
 
 // spent reports whether an idempotency key will bring nothing else than this.
@@ -189,8 +192,7 @@ func (s *stripe) Subscriptions(ctx context.Context, customer string) ([]Subscrip
 		}
 		all = append(all, found.read())
 	}
-	slices.SortStableFunc(all, func(a, b Subscription) int { return b.Created.Compare(a.Created) })
-	return all, nil
+	return all, nil // in Stripe's order, which is the one that is wanted
 }
 
 func (s *stripe) Prices(ctx context.Context, names []string) ([]Price, error) {
@@ -233,7 +235,10 @@ func (s *stripe) price(ctx context.Context, id string) (Price, bool, error) {
 	if err == nil && !p.whole() {
 		err = senseless("")
 	}
-	return p.read(), err == nil, err
+	if err != nil {
+		return Price{}, false, err
+	}
+	return p.read(), true, nil
 }
 
 // listed is what stands in lists.

@@ -142,7 +142,7 @@ func TestACustomerIsMadeOnce(t *testing.T) {
 		t.Errorf("got %v", keys)
 	}
 	s.DeleteCustomer(first)
-	next, err := s.CreateCustomer(t.Context(), Customer{OrgID: "org1", Replaces: first})
+	next, err := s.CreateCustomer(t.Context(), Customer{OrgID: "org1", Name: "Acme & Söhne", Replaces: first})
 	if err != nil || next == first {
 		t.Errorf("got %s, %v", next, err)
 	}
@@ -354,8 +354,12 @@ func TestAConfigurationThatCannotWork(t *testing.T) {
 			t.Errorf("%q: got %v", c.APIURL, err)
 		}
 	}
-	if _, err := NewStripe(StripeConfig{Key: key, WebhookSecret: secret}); err != nil {
+	c := StripeConfig{Key: key, WebhookSecret: secret}
+	if _, err := NewStripe(c); err != nil {
 		t.Error(err)
+	}
+	if shown := fmt.Sprintf("%+v %#v", c, c); strings.Contains(shown, key.Reveal()) || strings.Contains(shown, secret.Reveal()) {
+		t.Errorf("secrets print themselves: %s", shown)
 	}
 }
 
