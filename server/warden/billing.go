@@ -309,7 +309,7 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 		return nil, w.errPayment(err)
 	}
 	if s := billing.Status(p.Status); s != "" && !s.Effect().Final && s != billing.Incomplete {
-		return nil, api.Errorf(api.Conflict, "%s has a subscription already. Change it where subscriptions are managed.", org.Login)
+		return nil, api.Errorf(api.Conflict, "%s has a subscription already. Change it in the billing portal instead.", org.Login)
 	}
 	if p.Customer != "" {
 		return p, nil
