@@ -149,7 +149,7 @@ func (v *vercel) Check(ctx context.Context, c Credential) (Account, error) {
 		return Account{}, err
 	}
 	if said.User.ID == "" {
-		return Account{}, a.incomplete()
+		return Account{}, a.senseless()
 	}
 	account := Account{UserID: said.User.ID, UserName: said.User.Username}
 	if c.Team == "" {
@@ -161,15 +161,10 @@ func (v *vercel) Check(ctx context.Context, c Credential) (Account, error) {
 		return Account{}, beyond(err)
 	}
 	if team.ID == "" {
-		return Account{}, a.incomplete()
+		return Account{}, a.senseless()
 	}
 	account.TeamID, account.TeamName = team.ID, team.Name
 	return account, nil
-}
-
-// incomplete is an answer that lacks what it must hold.
-func (a *answer) incomplete() error {
-	return &Unavailable{RequestID: a.requestID(), Err: errors.New("its answer is incomplete")}
 }
 
 // beyond turns a refusal into "not found": what a credential does not reach is
@@ -203,11 +198,14 @@ func (v *vercel) teams(ctx context.Context, c Credential) ([]vercelTeam, error) 
 			return vercelPage{}, err
 		}
 		if page.Teams == nil || slices.ContainsFunc(page.Teams, func(t vercelTeam) bool { return t.ID == "" }) {
-			return vercelPage{}, a.incomplete()
+			return vercelPage{}, a.senseless()
 		}
 		all = append(all, page.Teams...)
 		return page.vercelPage, nil
 	})
+	if errors.Is(beyond(err), ErrNotFound) {
+		return []vercelTeam{{}}, nil // the token reaches no team
+	}
 	return append(all, vercelTeam{}), err
 }
 
@@ -232,7 +230,7 @@ func (v *vercel) pages(ctx context.Context, q call, on string, take func(*answer
 			return err
 		}
 		if page.Pagination == nil {
-			return a.incomplete()
+			return a.senseless()
 		}
 		next, err := json.Marshal(page.Pagination.Next)
 		text := strings.Trim(string(next), `"`)

@@ -111,11 +111,7 @@ func (v *vercel) List(ctx context.Context, c Credential, t Target) ([]Variable, 
 	all := []Variable{}
 	for _, r := range records {
 		if r.origin() == FromUser && !r.Decrypted && r.Type != "sensitive" {
-			r, err = p.decrypted(ctx, r)
-			if errors.Is(err, ErrNotFound) {
-				continue // it was deleted since
-			}
-			if err != nil {
+			if r, err = p.decrypted(ctx, r); err != nil {
 				return nil, err
 			}
 		}
@@ -171,7 +167,9 @@ func (p vercelPlace) read(a *answer) ([]vercelRecord, vercelPage, error) {
 		if *said.Hidden > 0 && p.t.Environment.ID == "production" {
 			return nil, page, &Failure{Code: CodeForbidden, RequestID: a.requestID()}
 		}
-		page = whole
+		if page.Pagination == nil {
+			page = whole
+		}
 	}
 	if said.Envs == nil {
 		var one vercelRecord
@@ -181,20 +179,21 @@ func (p vercelPlace) read(a *answer) ([]vercelRecord, vercelPage, error) {
 		said.Envs, page = []vercelRecord{one}, whole
 	}
 	if slices.ContainsFunc(said.Envs, func(r vercelRecord) bool { return r.ID == "" || r.Key == "" }) {
-		return nil, page, a.incomplete()
+		return nil, page, a.senseless()
 	}
 	return said.Envs, page, nil
 }
 
-// decrypted is r with its value, as far as the credential may have that.
+// decrypted is r with its value, as far as the credential may have that. A record
+// that is not found is not taken for absent: it was in the list.
 func (p vercelPlace) decrypted(ctx context.Context, r vercelRecord) (vercelRecord, error) {
 	var one vercelRecord
 	a, err := p.v.api.ask(ctx, p.call(http.MethodGet, "v1", r.ID), &one)
-	if _, refused := errors.AsType[*Failure](err); refused {
+	if _, refused := errors.AsType[*Failure](err); refused || errors.Is(err, ErrNotFound) {
 		return r, nil
 	}
 	if err == nil && (one.ID != r.ID || one.Key != r.Key) {
-		err = a.incomplete()
+		err = a.senseless()
 	}
 	if err != nil {
 		return r, err

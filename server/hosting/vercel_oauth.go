@@ -47,7 +47,7 @@ func (v vercelOAuth) Exchange(ctx context.Context, callback map[string][]string,
 		return Grant{}, err
 	}
 	if said.Token.Len() == 0 {
-		return Grant{}, a.incomplete()
+		return Grant{}, a.senseless()
 	}
 	return Grant{Access: said.Token, Team: said.Team}, nil
 }

@@ -53,11 +53,11 @@ func (v *vercel) projectsOf(ctx context.Context, c Credential, team vercelTeam) 
 			return vercelPage{}, err
 		}
 		if page.Projects == nil {
-			return vercelPage{}, a.incomplete()
+			return vercelPage{}, a.senseless()
 		}
 		for _, p := range page.Projects {
 			if p.ID == "" {
-				return vercelPage{}, a.incomplete()
+				return vercelPage{}, a.senseless()
 			}
 			if err := v.complete(ctx, c, team, &p); err != nil {
 				return vercelPage{}, err
@@ -134,7 +134,7 @@ func (v *vercel) Find(ctx context.Context, c Credential, project, service string
 	}
 	teams, err := v.teams(ctx, c)
 	if err != nil {
-		return Project{}, beyond(err)
+		return Project{}, err
 	}
 	for _, team := range teams {
 		if team.ID == "" {
@@ -155,7 +155,7 @@ func (v *vercel) find(ctx context.Context, c Credential, team vercelTeam, projec
 		return Project{}, beyond(err)
 	}
 	if p.ID == "" {
-		return Project{}, a.incomplete()
+		return Project{}, a.senseless()
 	}
 	if p.ID != project {
 		return Project{}, ErrNotFound // it was found by its name, which is another's tomorrow
@@ -181,7 +181,7 @@ func (v *vercel) complete(ctx context.Context, c Credential, team vercelTeam, p 
 		return nil // the account's plan has none
 	}
 	if err == nil && said.Environments == nil {
-		err = a.incomplete()
+		err = a.senseless()
 	}
 	p.Custom = said.Environments
 	return err

@@ -28,12 +28,9 @@ type vercelNew struct {
 	Custom []string     `json:"customEnvironmentIds,omitempty"`
 }
 
-// new is a record of this place's own. The type of what is new is "encrypted":
-// readable for those who may, so that a later run can compare it, and users can
-// still make it sensitive, which nobody can take back. A team that wants
-// sensitive ones has a policy for that.
-func (p vercelPlace) new(w Write, kind string) vercelNew {
-	n := vercelNew{Key: w.Key, Value: api.Revealed(w.Value.Reveal()), Type: kind}
+// own is a record of this place's own.
+func (p vercelPlace) own(w Write) vercelNew {
+	n := vercelNew{Key: w.Key, Value: api.Revealed(w.Value.Reveal()), Type: p.kind(w.Was)}
 	if p.standard() {
 		n.Target = []string{p.t.Environment.ID}
 	} else {
@@ -44,9 +41,15 @@ func (p vercelPlace) new(w Write, kind string) vercelNew {
 
 func (p vercelPlace) standard() bool { return slices.Contains(vercelTargets, p.t.Environment.ID) }
 
-// kind is the type that r's value has after it got a record of its own.
-func (p vercelPlace) kind(r vercelRecord) string {
-	switch r.Type {
+// kind is the type of a new record: that of the one which the place had before,
+// or "encrypted". That can be read by who may, so that a later run can compare it,
+// and users can still make it sensitive, which nobody can take back. A team that
+// wants all to be sensitive has a policy for that.
+func (p vercelPlace) kind(was *Variable) string {
+	if was == nil {
+		return "encrypted"
+	}
+	switch r, _ := was.native.(vercelRecord); r.Type {
 	case "plain", "encrypted", "sensitive":
 		return r.Type
 	case "secret": // an old type, which nobody can make any more and nobody could read
@@ -141,7 +144,7 @@ func (p vercelPlace) split(ctx context.Context, w Write, r vercelRecord) (string
 	} else if err != nil {
 		return "", err // it is as it was
 	}
-	made, err := p.post(ctx, []vercelNew{p.new(w, p.kind(r))})
+	made, err := p.post(ctx, []vercelNew{p.own(w)})
 	if err == nil {
 		err = made.failed(w.Key)
 	}
@@ -180,7 +183,7 @@ func (p vercelPlace) mend(ctx context.Context, key string, r vercelRecord, cause
 func (p vercelPlace) create(ctx context.Context, all []Write, done func(Outcome) error) error {
 	var items []vercelNew
 	for _, w := range all {
-		items = append(items, p.new(w, "encrypted"))
+		items = append(items, p.own(w))
 	}
 	made, err := p.post(ctx, items)
 	if over(err) || errors.Is(err, ErrNotFound) {
@@ -246,7 +249,7 @@ func (p vercelPlace) post(ctx context.Context, items []vercelNew) (vercelMade, e
 	if json.Unmarshal(said.Created, &created) != nil {
 		created = make([]vercelRecord, 1)
 		if len(said.Created) > 0 && json.Unmarshal(said.Created, &created[0]) != nil {
-			return made, a.incomplete()
+			return made, a.senseless()
 		}
 	}
 	for _, r := range created {

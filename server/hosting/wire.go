@@ -161,14 +161,17 @@ func (w *wire) do(ctx context.Context, c call) (*answer, error) {
 		if f.unsure && !c.again {
 			return a, errors.Join(errAmbiguous, f.unavailable())
 		}
+		pause := max(f.wait, jitter(try))
+		if f.limited {
+			w.pause(c.cred, pause) // the next attempt waits, as does everybody with this token
+		}
 		if try+1 == tries {
 			return a, f.unavailable()
 		}
-		w.pause(c.cred, max(f.wait, jitter(try)), f.limited)
 		if f.limited {
-			continue // the next attempt waits, as does everybody with this token
+			continue
 		}
-		if err := w.wait(ctx, max(f.wait, jitter(try))); err != nil {
+		if err := w.wait(ctx, pause); err != nil {
 			return a, f.unavailable()
 		}
 	}
@@ -196,10 +199,7 @@ func jitter(try int) time.Duration {
 }
 
 // pause remembers how long a token must be quiet.
-func (w *wire) pause(c Credential, d time.Duration, limited bool) {
-	if !limited {
-		return
-	}
+func (w *wire) pause(c Credential, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if until := w.now().Add(d); until.After(w.quiet[c.key()]) {

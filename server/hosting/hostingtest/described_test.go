@@ -120,6 +120,9 @@ func (d *described) requestFault(op *openapi3.Operation, r *http.Request) error 
 
 func answerFault(op *openapi3.Operation, answer *httptest.ResponseRecorder) error {
 	response := op.Responses.Status(answer.Code)
+	if response == nil {
+		response = op.Responses.Default()
+	}
 	switch {
 	case response == nil && answer.Code/100 == 4:
 		return nil // what may meet every operation is described for some only

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -36,7 +37,7 @@ func TestGitHubActions(t *testing.T) {
 
 // githubActions is a repository with an environment whose name wants escaping.
 // The clients go through via unless it is nil.
-func githubActions(t *testing.T, via func(http.RoundTripper) http.RoundTripper) (*hostingtest.Host, *hostingtest.GitHubActions) {
+func githubActions(t *testing.T, via hostingtest.Via) (*hostingtest.Host, *hostingtest.GitHubActions) {
 	g := hostingtest.NewGitHubActions(t)
 	repo := g.AddRepo("acme/engine", "production", "review/a b?#", "staging")
 	other := g.AddRepo("stranger/things", "production")
@@ -302,4 +303,55 @@ func TestGitHubActionsIsFullAtAHundred(t *testing.T) {
 	if want := (codes{"MORE": hosting.CodeRefused, "KEY_7": ""}); !maps.Equal(got, want) {
 		t.Errorf("told are %v, want %v", got, want)
 	}
+}
+
+func TestTheRulesSeeBrokenClientsOfGitHubActions(t *testing.T) {
+	status := func(when func(*http.Request, int) bool, then int) hostingtest.Via {
+		return hostingtest.Answers(func(r *http.Request, res *http.Response) {
+			if when(r, res.StatusCode) {
+				res.StatusCode = then
+			}
+		})
+	}
+	hostingtest.See(t, func(t *testing.T, via hostingtest.Via) *hostingtest.Host {
+		h, _ := githubActions(t, via)
+		return h
+	}, map[string]hostingtest.Mutant{
+		"writes to the whole repository": {Via: hostingtest.Requests(func(r *http.Request) {
+			before, name, ok := strings.Cut(r.URL.Path, "/environments/production/secrets")
+			if ok && r.Method != http.MethodGet || strings.HasSuffix(name, "/public-key") {
+				r.URL.Path, r.URL.RawPath = before+"/actions/secrets"+name, ""
+			}
+		}), Breaks: []string{"what is written takes effect here and nowhere else", "a delete takes what it was told to and nothing else"}},
+		"sends values as they are": {Via: hostingtest.Requests(func(r *http.Request) {
+			if r.Method == http.MethodPut {
+				const body = `{"encrypted_value":"cGxhaW4=","key_id":"1"}`
+				r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			}
+		}), Breaks: []string{"what is written takes effect here and nowhere else", "every value arrives bit for bit", "an empty value is a value"}},
+		"reads the first page only": {Via: hostingtest.Answers(func(_ *http.Request, res *http.Response) { res.Header.Del("Link") }), Breaks: []string{
+			"variables are listed over all pages", "projects are listed over all pages",
+		}},
+		"takes any answer for success": {Via: status(func(r *http.Request, _ int) bool { return r.Method != http.MethodGet }, http.StatusNoContent), Breaks: []string{
+			"an answer that makes no sense is no success", "a call that fails is told of truthfully, and a second run mends it",
+			"a credential that ends in the middle ends the run", "a limit in the middle of a run ends it with the truth",
+		}},
+		"takes limits for refusals": {Via: hostingtest.Answers(func(_ *http.Request, res *http.Response) {
+			if res.StatusCode == http.StatusForbidden || res.StatusCode == http.StatusTooManyRequests {
+				res.StatusCode = http.StatusUnprocessableEntity
+			}
+		}), Breaks: []string{"a provider that was asked too often is asked again when it says", "a limit that never ends is told as one"}},
+		"takes outages for absence": {Via: status(func(_ *http.Request, got int) bool { return got >= 500 }, http.StatusNotFound), Breaks: []string{
+			"a question that fails once is asked again", "a provider that is down is unavailable", "what is spoiled is no answer, at whichever request",
+			"a call that fails is told of truthfully, and a second run mends it",
+		}},
+		"remembers one mark": {Via: hostingtest.Answers(func(r *http.Request, res *http.Response) {
+			if strings.HasSuffix(r.URL.Path, "/secrets") {
+				res.Body = replaced(replaced(res.Body, `"updated_at"`, `"other_at"`), `"created_at"`, `"updated_at"`)
+			}
+		}), Breaks: []string{"a mark changes when somebody else writes"}},
+		"puts the token into addresses": {Via: hostingtest.Requests(func(r *http.Request) {
+			r.URL.RawQuery += "&access_token=" + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		}), Breaks: []string{"a token tells whose it is", "a delete takes what it was told to and nothing else"}},
+	})
 }

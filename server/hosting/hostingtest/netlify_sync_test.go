@@ -172,8 +172,11 @@ func TestNetlifyReadsBeforeItCreatesAgain(t *testing.T) {
 	lost := func(_ *standin.Fake, _ http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		panic(http.ErrAbortHandler)
 	}
+	empty := func(_ *standin.Fake, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		standin.Answer(rw, http.StatusCreated, []any{})
+	}
 	for name, fault := range map[string]standin.Fault{
-		"before": lost, "after": standin.CutOff, "half": standin.Truncated, "hollow": standin.Hollow, "502": standin.Status(http.StatusBadGateway), "500": standin.Status(http.StatusInternalServerError),
+		"before": lost, "with nothing": empty, "after": standin.CutOff, "half": standin.Truncated, "hollow": standin.Hollow, "502": standin.Status(http.StatusBadGateway), "500": standin.Status(http.StatusInternalServerError),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newNetlify(t)
@@ -379,4 +382,33 @@ func TestNetlifyWithoutAnApplicationTakesTokensOnly(t *testing.T) {
 	if _, ok := p.(hosting.Authorizer); ok || p.Describe().OAuth {
 		t.Error("it offers to authorize")
 	}
+}
+
+// TestNetlifyLooksAgainAtWhatItShares has somebody else at work in the middle of
+// a run, in a context that is none of ours.
+func TestNetlifyLooksAgainAtWhatItShares(t *testing.T) {
+	h := newNetlify(t)
+	meanwhile := func(method, key string) {
+		h.Fake.Heal()
+		h.Fake.Break("/", func(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(rw, r)
+			if r.Method == method && h.fake.Values(h.Project, key)["deploy-preview"] == "" {
+				h.fake.Set(h.Project, "deploy-preview", key, "from-somebody-else")
+			}
+		})
+	}
+	h.fake.Set(h.Project, "production", "A", "first-value")
+	h.fake.Set(h.Project, "all", "B", "for-all-of-them")
+	r := h.run(t, "production")
+	meanwhile(http.MethodPatch, "B")
+	r.write(t, map[string]string{"A": "value-of-a", "B": "value-of-b"})
+	h.values(t, "B", map[string]string{
+		"production": "value-of-b", "deploy-preview": "from-somebody-else", "branch-deploy": "for-all-of-them", "dev": "for-all-of-them", "dev-server": "for-all-of-them",
+	})
+
+	h.fake.Set(h.Project, "production", "C", "value-of-c")
+	meanwhile(http.MethodDelete, "C")
+	r.remove(t, "A", "C")
+	h.values(t, "A", nil)
+	h.values(t, "C", map[string]string{"deploy-preview": "from-somebody-else"})
 }

@@ -262,3 +262,17 @@ func (c *plainClient) Exchange(ctx context.Context, callback map[string][]string
 func (c *plainClient) Refresh(ctx context.Context, refresh api.Secret) (hosting.Grant, error) {
 	return c.grant(ctx, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh.Reveal()}})
 }
+
+// replaced is a body with another text in it.
+func replaced(body io.ReadCloser, old, with string) io.ReadCloser {
+	text, err := io.ReadAll(body)
+	_ = body.Close()
+	if err != nil {
+		return io.NopCloser(errReader{err})
+	}
+	return io.NopCloser(bytes.NewReader(bytes.ReplaceAll(text, []byte(old), []byte(with))))
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }

@@ -212,20 +212,28 @@ func (h *Host) hanging(ctx context.Context, limit func(context.Context) (context
 	if err != nil {
 		return err
 	}
+	var mu sync.Mutex
 	var p problems
 	ask := func(all []question, fault standin.Fault) {
 		h.Fake.Break("", fault)
 		defer h.Fake.Heal()
+		var wg sync.WaitGroup
 		for _, q := range all {
-			short, cancel := limit(ctx)
-			start := time.Now()
-			got, err := q.ask(short)
-			cancel()
-			p = append(p, because(q.name, h.unavailable(got, err)))
-			if took := time.Since(start); took > 5*patience {
-				p.add("%s took %v, want %v", q.name, took, patience)
-			}
+			wg.Go(func() {
+				short, cancel := limit(ctx)
+				defer cancel()
+				start := time.Now()
+				got, err := q.ask(short)
+				took := time.Since(start)
+				mu.Lock()
+				defer mu.Unlock()
+				p = append(p, because(q.name, h.unavailable(got, err)))
+				if took > 5*patience {
+					p.add("%s took %v, want %v", q.name, took, patience)
+				}
+			})
 		}
+		wg.Wait()
 	}
 	ask(s.questions(), standin.Hang)
 	ask(s.runs(was), standin.Hang)

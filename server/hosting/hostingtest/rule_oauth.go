@@ -236,7 +236,9 @@ func checkRefresh(ctx context.Context, h *Host) error {
 		if h.OAuth.Rotates && renewed.Refresh == g.Refresh {
 			p.add("the refresh token is the old one")
 		}
-		p = append(p, h.works(ctx, renewed, true))
+		if err := h.works(ctx, renewed, true); err != nil {
+			return errors.Join(append(p, err)...)
+		}
 		g = renewed
 	}
 	if h.OAuth.Rotates {

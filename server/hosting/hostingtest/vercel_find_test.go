@@ -2,6 +2,7 @@ package hostingtest_test
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"coffer/server/api"
 	"coffer/server/hosting"
 	"coffer/server/hosting/hostingtest"
+	"coffer/server/standin"
 )
 
 func TestVercelProjectsOfAllTeams(t *testing.T) {
@@ -47,6 +49,24 @@ func TestVercelProjectsOfAllTeams(t *testing.T) {
 		t.Errorf("projects %v, error %v", all, err)
 	}
 	if found, err := p.Find(t.Context(), c, w.project, ""); err != nil || found.Team != w.team {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+}
+
+// TestVercelOfOneAccount has tokens that reach no team.
+func TestVercelOfOneAccount(t *testing.T) {
+	w := newVercel(t)
+	w.Break("/v2/teams", standin.Status(http.StatusForbidden))
+	p := w.provider(t)
+	c := hosting.Credential{Token: api.NewSecret(w.Token(w.token))}
+	all, err := p.Projects(t.Context(), c)
+	if err != nil || len(all) != 1 || all[0].Team != "" {
+		t.Fatalf("projects %v, error %v", all, err)
+	}
+	if found, err := p.Find(t.Context(), c, all[0].ID, ""); err != nil || found.ID != all[0].ID {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+	if found, err := p.Find(t.Context(), c, w.project, ""); !errors.Is(err, hosting.ErrNotFound) {
 		t.Errorf("found %+v, error %v", found, err)
 	}
 }

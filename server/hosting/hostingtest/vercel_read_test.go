@@ -77,9 +77,12 @@ func TestVercelAsksForValuesThatTheListWithholds(t *testing.T) {
 	if n := w.Calls("GET /v1/projects/"); n != 2 {
 		t.Errorf("%d values were asked for, want 2", n)
 	}
-	w.Break("/v1/projects/", standin.Status(http.StatusForbidden))
-	if v := vercelList(t, p, c, at)["A"]; v.Readable || v.Value.Len() > 0 {
-		t.Errorf("a value that is withheld is listed as %+v", v)
+	for _, status := range []int{http.StatusForbidden, http.StatusNotFound} {
+		w.Break("/v1/projects/", standin.Status(status))
+		if v := vercelList(t, p, c, at)["A"]; v.Key == "" || v.Readable || v.Value.Len() > 0 {
+			t.Errorf("a value that is withheld is listed as %+v", v)
+		}
+		w.Heal()
 	}
 }
 

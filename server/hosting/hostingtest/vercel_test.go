@@ -176,6 +176,9 @@ func vercelOn(method string, fault standin.Fault) standin.Fault {
 
 // vercelBodyOf reads a request's body and leaves it to be read again.
 func vercelBodyOf(r *http.Request) string {
+	if r.Body == nil {
+		return ""
+	}
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return ""

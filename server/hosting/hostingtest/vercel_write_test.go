@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"coffer/server/api"
 	"coffer/server/hosting"
 	"coffer/server/hosting/hostingtest"
 	"coffer/server/standin"
@@ -166,4 +167,19 @@ func TestVercelTouchesOnlyWhatUsersMade(t *testing.T) {
 			t.Errorf("%s: codes %q and %q", key, written[key], deleted[key])
 		}
 	}
+}
+
+// TestVercelMakesAgainWhatItWas has somebody delete a record before it is changed.
+func TestVercelMakesAgainWhatItWas(t *testing.T) {
+	w := newVercel(t)
+	p, c, at := w.scene(t, "production")
+	id := w.AddRecord(w.project, vercelRecord{Key: "A", Value: "old", Type: "sensitive", Targets: []string{"production"}})
+	listed := vercelList(t, p, c, at)["A"]
+	w.RemoveRecord(w.project, id)
+	codes := map[string]hosting.Code{}
+	err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "A", Value: api.NewSecret("new"), Was: &listed}}, vercelNote(codes))
+	if err != nil || codes["A"] != "" {
+		t.Fatal(codes, err)
+	}
+	w.hold(t, "A", "sensitive new production")
 }
