@@ -48,7 +48,7 @@ func (c *Client) CancelSync(ctx context.Context, id string) error {
 // Pauses between two looks at a sync. The longer one keeps a sync of any length
 // within what the server lets a caller ask.
 const (
-	firstPause = time.Second
+	firstPause = time.Second / 4
 	laterPause = 10 * time.Second
 )
 
