@@ -35,7 +35,7 @@ func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.
 	if t.Pull() {
 		return w.pullSync(ctx, who, t, req.PlanHash)
 	}
-	timer := time.NewTimer(syncWait)
+	timer := time.NewTimer(w.c.SyncWait)
 	defer timer.Stop()
 	s, err := w.compare(ctx, who, access.SyncPush, t)
 	if failed, ok := s.failedEarly(err); ok {

@@ -129,7 +129,7 @@ func (s *sides) here(ctx context.Context) error {
 func (s *sides) ours(v *visit) (*store.Environment, store.Connection, error) {
 	e := v.environment(s.asked.EnvironmentName())
 	if e == nil {
-		return nil, store.Connection{}, api.InvalidField("keywayEnvironment", api.UnknownValue, "This vault has no environment %q.", s.asked.EnvironmentName())
+		return nil, store.Connection{}, api.InvalidField(cmp.Or(s.asked.EnvironmentField, "keywayEnvironment"), api.UnknownValue, "This vault has no environment %q.", s.asked.EnvironmentName())
 	}
 	if err := v.allow(e); err != nil {
 		return nil, store.Connection{}, err

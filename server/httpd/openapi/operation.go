@@ -107,7 +107,7 @@ func (b *builder) addHeaders(op *operation, limited bool) {
 		if limited {
 			names = append(names, b.base.Shared.LimitHeaders...)
 		}
-		if op.Location && status == "201" {
+		if op.Location && slices.Contains([]string{"201", "202", "302"}, status) {
 			names = append(names, "Location")
 		}
 		if op.ETag {
