@@ -69,7 +69,8 @@ what was done by then stays done. Values take effect when the provider says: mos
 with the next deployment.
 
 With --link the target is remembered with the vault, and with --auto coffer sends
-every later change there by itself, without deleting anything.
+every later change there by itself, without deleting anything; --link without --auto
+ends that.
 
 Connect first: coffer connect PROVIDER`
 	cmd.Example = `  coffer sync vercel -e production

@@ -63,7 +63,7 @@ func (w *syncWords) reason(code string) string {
 
 func (w *syncWords) unreadable() string {
 	if w.pull {
-		return w.display + " shows no value of its own for it"
+		return w.display + " does not show its value, or it refers to others"
 	}
 	return "refers to other values at " + w.display + "; --references would send it"
 }
