@@ -199,3 +199,46 @@ func parameter(t testing.TB, address, name string) string {
 	}
 	return u.Query().Get(name)
 }
+
+// TestAGrantIsRenewedBeforeItEnds: at Netlify, whose stand-in gives grants that end
+// after an hour.
+func TestAGrantIsRenewedBeforeItEnds(t *testing.T) {
+	t.Parallel()
+	var c clock
+	h := hostedSite(t, c.option, func(c *server.Config) {
+		c.Hosting.Netlify.ClientID, c.Hosting.Netlify.ClientSecret = "coffer-client-id", "netlify-client-secret"
+	})
+	h.netlify.App.Refreshes, h.netlify.App.RedirectURL = true, ourPublicURL+"/v1/integrations/netlify/callback"
+	b := h.Browser()
+	to := b.Open("/v1/integrations/netlify/authorize?token=" + h.ann.token).Location()
+	back := url.Values(h.netlify.Authorize(h.member, to))
+	if s := b.Open("/v1/integrations/netlify/callback?" + back.Encode()); s.Status != 302 {
+		t.Fatalf("came back with %d: %s", s.Status, s.Text)
+	}
+	v := h.ann.vault(t, "@ann/api")
+	id := h.ann.do(t, "GET /v1/integrations/connections", "").ok(200).text("data.connections.0.id")
+	g := target{connection: id, project: h.place, environment: "production"}
+	pass := func() { c.forward(61 * time.Minute); h.netlify.Pass(61 * time.Minute) }
+	h.ann.preview(t, v, g).ok(200)
+	pass()
+	h.ann.preview(t, v, g).ok(200)
+	if n := h.netlify.Calls("POST /oauth/token"); n != 2 {
+		t.Errorf("tokens were asked for %d times, want 2", n)
+	}
+	pass()
+	h.netlify.Break("/oauth/", standin.Status(500)) // it says nothing about the grant
+	for _, what := range []string{"preview", "status", "diff"} {
+		h.ann.do(t, "GET "+v.syncs()+"/"+what+"?"+g.query(), "").fails(502, "provider-error")
+	}
+	h.ann.link(t, v, g).fails(502, "provider-error")
+	h.ann.do(t, "GET /v1/integrations/connections/"+id+"/projects", "").fails(502, "provider-error")
+	a := h.ann.sync(t, v, g).ok(200)
+	a.same(`"error"`, a.at("data.status"))
+	h.netlify.Heal()
+	h.ann.preview(t, v, g).ok(200)
+	pass()
+	h.netlify.EndGrants(h.member)
+	h.ann.preview(t, v, g).fails(409, "conflict")
+	a = h.ann.do(t, "GET /v1/integrations/connections", "").ok(200)
+	a.same(`"reconnect_required"`, a.at("data.connections.0.status"))
+}

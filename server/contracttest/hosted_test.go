@@ -22,7 +22,7 @@ type hosted struct {
 	github  *hostingtest.GitHubActions
 
 	person, team, project string // at Vercel
-	place                 string // at Netlify, the site
+	member, place         string // at Netlify; the place is a site
 	repository            string // at GitHub, the number
 	tokens                map[string]string
 }
@@ -39,12 +39,12 @@ func hostedSite(t *testing.T, options ...func(*server.Config)) *hosted {
 		Slug: "coffer", ClientID: "oac_1", Secret: "vercel-client-secret", Redirect: ourPublicURL + "/v1/integrations/vercel/callback",
 	})
 	team := h.netlify.AddTeam("acme", true)
-	user := h.netlify.AddUser("ann-at-netlify", team)
+	h.member = h.netlify.AddUser("ann-at-netlify", team)
 	h.place = h.netlify.AddSite(team, "site")
 	number := h.github.AddRepo("acme/api", "production")
 	h.repository = fmt.Sprint(number)
 	h.tokens = map[string]string{
-		"vercel": h.vercel.Token(hostingtest.VercelToken{User: h.person}), "netlify": h.netlify.Token(user),
+		"vercel": h.vercel.Token(hostingtest.VercelToken{User: h.person}), "netlify": h.netlify.Token(h.member),
 		"github-actions": h.github.Token("ann", false, number).Text,
 	}
 	h.site = ownSite(t, append([]func(*server.Config){h.reach}, options...)...)

@@ -80,7 +80,7 @@ type sides struct {
 func (w *Warden) compare(ctx context.Context, who Caller, act access.Action, t api.SyncTarget) (*sides, error) {
 	s := &sides{w: w, who: who, act: act, asked: t}
 	if err := s.here(ctx); err != nil {
-		return nil, err
+		return s, err
 	}
 	if err := s.aim(ctx); err != nil {
 		return s, err
