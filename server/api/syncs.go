@@ -94,6 +94,7 @@ type StartSync struct {
 	AllowDelete         bool   `json:"allowDelete"`
 	AllowReferences     bool   `json:"allowReferences"`
 	PlanHash            string `json:"planHash"`
+	Async               bool   `json:"async"` // answer at once with the run, which the caller follows
 }
 
 // Target is what it asks for.

@@ -30,7 +30,7 @@ func (c *Client) SyncDiff(ctx context.Context, q api.SyncQuery) (*api.SyncDiff, 
 func (c *Client) Sync(ctx context.Context, s api.StartSync) (*api.SyncResult, error) {
 	r := inSync(http.MethodPost, s.Ref)
 	body := syncBody(s.Target())
-	body["direction"], body["allowDelete"], body["planHash"] = s.Direction, s.AllowDelete, s.PlanHash
+	body["direction"], body["allowDelete"], body["planHash"], body["async"] = s.Direction, s.AllowDelete, s.PlanHash, s.Async
 	r.body = body
 	return call[api.SyncResult](ctx, c, r)
 }
@@ -48,7 +48,7 @@ func (c *Client) CancelSync(ctx context.Context, id string) error {
 // Pauses between two looks at a sync. The longer one keeps a sync of any length
 // within what the server lets a caller ask.
 const (
-	firstPause = time.Second
+	firstPause = time.Second / 4
 	laterPause = 10 * time.Second
 )
 

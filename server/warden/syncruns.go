@@ -28,7 +28,8 @@ const (
 	pullTries = 3                // when others keep changing the environment
 )
 
-// Sync does what its preview says, and waits for the end of it for a while.
+// Sync does what its preview says, and waits for the end of it for a while, or not
+// at all. A pull has always ended when this returns.
 func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.SyncResult, error) {
 	t := req.Target()
 	if t.Pull() {
@@ -49,6 +50,9 @@ func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.
 	run, done, err := s.begin(ctx, store.ID{})
 	if err != nil {
 		return nil, err
+	}
+	if req.Async {
+		return w.resultOf(run), nil
 	}
 	select {
 	case ended := <-done:
