@@ -40,7 +40,7 @@ func TestAuthorizingConnects(t *testing.T) {
 		a := h.ann.do(t, ticketVercel, "").holds(200, `{"ticket":"<text>","expiresIn":60}`)
 		return "?ticket=" + url.QueryEscape(a.text("data.ticket"))
 	}
-	first := ""
+	var before, was string // the connection, and when it was made
 	for _, way := range []struct {
 		name, query, page string
 		headers           []string
@@ -66,10 +66,10 @@ func TestAuthorizingConnects(t *testing.T) {
 		}
 		a := h.ann.do(t, "GET /v1/integrations/connections", "").ok(200)
 		id, created := a.text("data.connections.0.id"), a.text("data.connections.0.createdAt")
-		if before, was, _ := strings.Cut(first, " "); first != "" && (id != before || !instant(t, created).After(instant(t, was))) {
+		if before != "" && (id != before || !instant(t, created).After(instant(t, was))) {
 			t.Errorf("%s: connection %s of %s, was %s of %s", way.name, id, created, before, was)
 		}
-		first = id + " " + created
+		before, was = id, created
 		time.Sleep(2 * time.Millisecond)
 		a = h.ann.do(t, "GET /v1/activity?limit=1", "").ok(200)
 		a.same(`["integration_connected","vercel"]`, []any{a.at("data.0.action"), a.at("data.0.metadata.provider")})
