@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -29,8 +27,12 @@ const patience = 30 * time.Second
 // browser is one person's browser: a window with cookies of its own.
 type browser struct {
 	t    *testing.T
-	base string // address of the instance
+	base string   // address of the instance
+	host []string // that of its code host, if people sign in there
 	ctx  context.Context
+
+	scripted     bool // whether the scripts of pages run
+	clicks, keys int  // how often the mouse and the keyboard were used so far
 
 	mu         sync.Mutex
 	documents  map[string]bool // addresses of pages that came
@@ -38,11 +40,11 @@ type browser struct {
 }
 
 // newBrowser opens a browser without scripts. It fails the test if a page of the
-// instance asks for something that is not on this machine, breaks its own
-// policy, or writes to the console.
-func newBrowser(t *testing.T, base string) *browser {
+// instance asks anybody else for something, breaks its own policy, or writes to
+// the console. It may lead to the code host only where one is named.
+func newBrowser(t *testing.T, base string, host ...string) *browser {
 	t.Helper()
-	b := openBrowser(t, base)
+	b := openBrowser(t, base, host...)
 	b.scripts(false)
 	t.Cleanup(func() {
 		for _, c := range b.complained() {
@@ -52,12 +54,12 @@ func newBrowser(t *testing.T, base string) *browser {
 	return b
 }
 
-func openBrowser(t *testing.T, base string) *browser {
+func openBrowser(t *testing.T, base string, host ...string) *browser {
 	t.Helper()
 	needBrowser(t)
 	ctx, end := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
-	b := &browser{t: t, base: base, ctx: ctx, documents: map[string]bool{}}
+	b := &browser{t: t, base: base, host: host, ctx: ctx, scripted: true, documents: map[string]bool{}}
 	if err := chromedp.Listen(ctx, b.watch); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +91,12 @@ func call[P, R any](b *browser, c cdp.Command[P, R], params P) R {
 // scripts switches the scripts of pages on or off.
 func (b *browser) scripts(on bool) {
 	b.t.Helper()
+	b.scripted = on
+	b.allowScripts(on)
+}
+
+func (b *browser) allowScripts(on bool) {
+	b.t.Helper()
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
@@ -98,17 +106,23 @@ func (b *browser) watch(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if !onLoopback(e.Request.URL) && !b.ofOthers(e.DocumentURL) {
+		if b.strays(e) {
 			b.complaints = append(b.complaints, "asked for "+e.Request.URL)
 		}
+	case *network.EventWebSocketCreated:
+		b.complaints = append(b.complaints, "asked for "+e.URL)
 	case *network.EventResponseReceived:
 		if e.Type == network.ResourceTypeDocument {
 			b.documents[e.Response.URL] = true
 		}
+	case *network.EventLoadingFailed:
+		if e.Type == network.ResourceTypeDocument && !e.Canceled {
+			b.complaints = append(b.complaints, "a page did not come: "+e.ErrorText)
+		}
 	case *log.EventEntryAdded:
 		// That a page itself came with an error's status is no mistake of the page.
 		ofPage := e.Entry.Source == log.EntrySourceNetwork && b.documents[e.Entry.URL]
-		if !ofPage && !b.ofOthers(e.Entry.URL) {
+		if !ofPage && !b.atHost(e.Entry.URL) {
 			b.complaints = append(b.complaints, fmt.Sprintf("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
 	case *runtime.EventConsoleAPICalled:
@@ -118,21 +132,20 @@ func (b *browser) watch(event any) {
 	}
 }
 
-// ofOthers reports whether an address is one of this machine but not of the
-// instance: pages of a code host are not ours to mend.
-func (b *browser) ofOthers(address string) bool {
-	return onLoopback(address) && strings.HasPrefix(address, "http") && !strings.HasPrefix(address, b.base+"/")
+// strays reports whether a request leaves the instance. Somebody who signs in may
+// go to a page of the code host, and what that asks for is not ours to mend.
+func (b *browser) strays(e *network.EventRequestWillBeSent) bool {
+	to := e.Request.URL
+	return !inside(b.base, to) && !strings.HasPrefix(to, "data:") && !b.atHost(e.DocumentURL)
 }
 
-// onLoopback reports whether an address needs no network.
-func onLoopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Host == "" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+// atHost reports whether an address is one of the code host.
+func (b *browser) atHost(address string) bool {
+	return slices.ContainsFunc(b.host, func(h string) bool { return inside(h, address) })
 }
+
+// inside reports whether an address has the origin of a server.
+func inside(server, address string) bool { return strings.HasPrefix(address+"/", server+"/") }
 
 // complained is what was noted so far.
 func (b *browser) complained() []string {
@@ -161,7 +174,7 @@ func (b *browser) at() string {
 // text is what can be read on the page.
 func (b *browser) text() string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[string]("document.body.innerText"))
+	return get(b, chromedp.Evaluate[string]("document.body?.innerText ?? ''"))
 }
 
 // heading is the page's heading.
@@ -197,6 +210,9 @@ func (b *browser) find(name string, roles ...accessibilityRole) cdp.BackendNodeI
 				}
 			}
 		}
+		if at := b.at(); strings.HasPrefix(at, "chrome-error:") {
+			b.t.Fatalf("instead of a page with %v %q the browser shows %s, and complained: %q\n%s", roles, name, at, b.complained(), b.text())
+		}
 		if !time.Now().Before(end) {
 			b.t.Fatalf("the page at %s has no %v %q:\n%s", b.at(), roles, name, b.text())
 		}
@@ -220,12 +236,14 @@ func (b *browser) fill(name, text string) {
 	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(name, textBox, searchBox, comboBox)})
 	do(b, chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	do(b, chromedp.KeyEvent("\b"+text))
+	b.clicks, b.keys = b.clicks+1, b.keys+len(text)
 }
 
 // press clicks on a button or link and waits for the page that comes.
 func (b *browser) press(name string) {
 	b.t.Helper()
 	b.comes(clickOn(b.find(name, button, link)))
+	b.clicks++
 }
 
 // clickOn clicks on the middle of something.
@@ -248,6 +266,17 @@ func clickOn(node cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 func (b *browser) comes(step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	get(b, chromedp.WaitEvent(page.LoadEventFired, nil, step))
+}
+
+// cursorIn waits until what has this name has the keyboard: a page gives it away
+// after it came.
+func (b *browser) cursorIn(name string) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); b.focused() != name; time.Sleep(20 * time.Millisecond) {
+		if !time.Now().Before(end) {
+			b.t.Fatalf("at %s the cursor is in %q, want %q", b.at(), b.focused(), name)
+		}
+	}
 }
 
 // focused is the name of what has the keyboard.

@@ -3,12 +3,14 @@ package httpd
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/web"
 )
 
 const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -18,7 +20,7 @@ func expectPage(t *testing.T, h http.Header) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
-		"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'",
 	} {
 		if got := h.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -170,6 +172,19 @@ func TestTheWayBackLeadsToOurPagesOnly(t *testing.T) {
 			t.Errorf("%q leads to %q, want %q", text, got, want)
 		}
 	}
+}
+
+// TestTheListOfPages keeps the list that the stories in a browser are held against.
+func TestTheListOfPages(t *testing.T) {
+	forPrograms := []string{"/health", "/ready", "/metrics", web.StaticPath + ":name"}
+	var list []string
+	for _, r := range slices.Concat(routes(), pages()) {
+		if r.method == get && !strings.HasPrefix(r.path, "/v1/") && !slices.Contains(forPrograms, r.path) {
+			list = append(list, r.path+"\n")
+		}
+	}
+	slices.Sort(list)
+	golden(t, "testdata/pages.golden", []byte(strings.Join(list, "")))
 }
 
 func TestEveryPageIsInItsBucket(t *testing.T) {
