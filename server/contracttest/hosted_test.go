@@ -20,10 +20,12 @@ type hosted struct {
 	vercel  *hostingtest.Vercel
 	netlify *hostingtest.Netlify
 	github  *hostingtest.GitHubActions
+	railway *hostingtest.Railway
 
 	person, team, project string // at Vercel
 	member, place         string // at Netlify; the place is a site
 	repository            string // at GitHub, the number
+	stack, service        string // at Railway
 	tokens                map[string]string
 }
 
@@ -31,7 +33,8 @@ type hosted struct {
 func hostedSite(t *testing.T, options ...func(*server.Config)) *hosted {
 	t.Helper()
 	needsItsOwn(t)
-	h := &hosted{vercel: hostingtest.NewVercel(t, time.Now), netlify: hostingtest.NewNetlify(t), github: hostingtest.NewGitHubActions(t)}
+	h := &hosted{vercel: hostingtest.NewVercel(t, time.Now), netlify: hostingtest.NewNetlify(t), github: hostingtest.NewGitHubActions(t),
+		railway: hostingtest.NewRailway(t)}
 	h.person = h.vercel.AddUser("ann-at-vercel")
 	h.team = h.vercel.AddTeam("Acme", h.person)
 	h.project = h.vercel.AddProject(h.team, "shop")
@@ -43,14 +46,18 @@ func hostedSite(t *testing.T, options ...func(*server.Config)) *hosted {
 	h.place = h.netlify.AddSite(team, "site")
 	number := h.github.AddRepo("acme/api", "production")
 	h.repository = fmt.Sprint(number)
+	workspace := h.railway.AddWorkspace("acme")
+	h.stack = h.railway.AddProject(workspace, "stack", "production", "staging")
+	h.service = h.railway.AddService(h.stack, "web", "acme/api")
 	h.tokens = map[string]string{
 		"vercel": h.vercel.Token(hostingtest.VercelToken{User: h.person}), "netlify": h.netlify.Token(h.member),
 		"github-actions": h.github.Token("ann", false, number).Text,
+		"railway":        h.railway.WorkspaceToken(workspace),
 	}
 	h.site = ownSite(t, append([]func(*server.Config){h.reach}, options...)...)
 	h.ann = h.user(t, "ann")
 	t.Cleanup(func() {
-		for name, leaks := range map[string][]string{"vercel": h.vercel.Leaks(), "netlify": h.netlify.Leaks(), "github-actions": h.github.Leaks()} {
+		for name, leaks := range map[string][]string{"vercel": h.vercel.Leaks(), "netlify": h.netlify.Leaks(), "github-actions": h.github.Leaks(), "railway": h.railway.Leaks()} {
 			if len(leaks) > 0 {
 				t.Errorf("%s: a secret was sent where it must not go: %q", name, leaks)
 			}
@@ -65,6 +72,7 @@ func (h *hosted) reach(c *server.Config) {
 		APIURL: h.vercel.URL, WebURL: "https://vercel.test", ClientID: "oac_1", ClientSecret: "vercel-client-secret", Slug: "coffer",
 	}
 	c.Hosting.Netlify = server.ProviderConfig{APIURL: h.netlify.URL, WebURL: h.netlify.URL}
+	c.Hosting.Railway = server.ProviderConfig{APIURL: h.railway.URL, WebURL: h.railway.URL}
 	c.Hosting.GitHubActions = server.ProviderConfig{APIURL: h.github.URL + "/api/v3"}
 }
 

@@ -44,6 +44,7 @@ func TestProvidersAreListedToEverybody(t *testing.T) {
 	for name, want := range map[string]string{
 		"vercel":         `{"name":"vercel","displayName":"Vercel","configured":true,"methods":["token","oauth"]}`,
 		"netlify":        `{"name":"netlify","displayName":"Netlify","configured":true,"methods":["token"]}`,
+		"railway":        `{"name":"railway","displayName":"Railway","configured":true,"methods":["token"]}`,
 		"github-actions": `{"name":"github-actions","displayName":"GitHub Actions","configured":false,"methods":[]}`,
 	} {
 		a.same(want, got[name])
@@ -163,6 +164,7 @@ func TestATokenIsTriedBeforeItIsKept(t *testing.T) {
 		{connect, fmt.Sprintf(`{"token":%q,"teamId":"team_none"}`, h.tokens["vercel"]), "teamId:unknown_value"},
 		{"POST /v1/integrations/netlify/connect", `{"token":"nobodys-token"}`, "token:not_allowed"},
 		{"POST /v1/integrations/github-actions/connect", `{"token":"nobodys-token"}`, "token:not_allowed"},
+		{"POST /v1/integrations/railway/connect", `{"token":"nobodys-token"}`, "token:not_allowed"},
 	} {
 		h.ann.do(t, r.call, r.body).fails(422, "validation-error", strings.Fields(r.errors)...)
 	}
