@@ -86,6 +86,9 @@ type Config struct {
 	Stream     stream.Target
 	StreamName string
 
+	// TestOnlySyncWait is for how long a request waits for its sync; 0 means 25 s.
+	TestOnlySyncWait time.Duration
+
 	// TestOnlyCheckpoints is how many records lie between two signed checkpoints
 	// of the audit log; 0 means 1,000.
 	TestOnlyCheckpoints uint64
@@ -154,7 +157,7 @@ func New(c Config) *Warden {
 	w.workers.Go(func() { w.flushUses(ctx) })
 	w.workers.Go(func() { w.runEvents(ctx) })
 	w.workers.Go(func() { w.readRosters(ctx) })
-	w.workers.Go(func() { w.runSyncs(ctx) })
+	w.workers.Go(func() { w.runSyncs(w.syncs.life) })
 	return w
 }
 
