@@ -157,8 +157,8 @@ func TestWhoMayNoMoreSyncsNoMore(t *testing.T) {
 
 // person is somebody besides ann.
 type person struct {
-	token, conn string
-	who         warden.Caller
+	token, key, conn string
+	who, admin       warden.Caller // the key, and one that may revoke it
 }
 
 // bob is somebody with a role on the repository and a connection.
@@ -169,8 +169,12 @@ func (d *dock) bob(role string) person {
 	must(d.t, d.w.GrantLocalRepo(ctx, op, api.GrantLocalRepo{RepoFullName: repo, Username: "bob", Role: role}))
 	made, err := d.w.IssueToken(ctx, op, api.IssueToken{Username: "bob", Name: "k", Environment: "live", Scopes: []string{api.ReadSecrets, api.WriteSecrets}})
 	must(d.t, err)
-	p := person{token: string(made.Token)}
+	p := person{token: string(made.Token), key: made.ID}
 	p.who, err = d.w.Identify(ctx, warden.Credential{Bearer: p.token})
+	must(d.t, err)
+	made, err = d.w.IssueToken(ctx, op, api.IssueToken{Username: "bob", Name: "keys", Environment: "live", Scopes: []string{api.AdminAPIKeys}})
+	must(d.t, err)
+	p.admin, err = d.w.Identify(ctx, warden.Credential{Bearer: string(made.Token)})
 	must(d.t, err)
 	conn, err := d.w.Connect(ctx, p.who, api.Connect{ProviderRef: api.ProviderRef{Provider: hosting.Vercel}, Token: api.NewSecret(goodToken)})
 	must(d.t, err)

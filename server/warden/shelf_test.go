@@ -221,6 +221,7 @@ type grantor struct {
 	refreshes int
 	busy      error  // what a refresh is answered with instead
 	during    func() // a refresh
+	spoiled   bool   // what it gives is turned down
 }
 
 func (g *grantor) Describe() hosting.Description {
@@ -247,12 +248,19 @@ func (g *grantor) Exchange(_ context.Context, callback map[string][]string, veri
 func (g *grantor) grant() hosting.Grant {
 	g.refreshes++
 	g.token, g.refresh = fmt.Sprintf("CANARY-access-%d", g.refreshes), fmt.Sprintf("CANARY-refresh-%d", g.refreshes)
-	return hosting.Grant{Access: api.NewSecret(g.token), Refresh: api.NewSecret(g.refresh), Expires: g.now().Add(g.lasts)}
+	given := g.token
+	if g.spoiled {
+		given = "turned down"
+	}
+	return hosting.Grant{Access: api.NewSecret(given), Refresh: api.NewSecret(g.refresh), Expires: g.now().Add(g.lasts)}
 }
 
 func (g *grantor) Refresh(_ context.Context, refresh api.Secret) (hosting.Grant, error) {
-	if g.during != nil {
-		g.during()
+	g.mu.Lock()
+	during := g.during
+	g.mu.Unlock()
+	if during != nil {
+		during()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
