@@ -3,6 +3,7 @@ package warden_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -31,8 +32,10 @@ type shelf struct {
 	token   string   // the one that is good
 	teams   []string // besides the personal account, that the token reaches
 	down    error
+	blind   bool // it lists nothing
 	refuse  map[string]hosting.Code
 	between func(done int) // before each variable is written or deleted
+	stuck   func(ctx context.Context, done int)
 }
 
 type shelved struct {
@@ -109,6 +112,9 @@ func (s *shelf) List(_ context.Context, c hosting.Credential, t hosting.Target) 
 	if err := s.ask(c); err != nil {
 		return nil, err
 	}
+	if s.blind {
+		return nil, &hosting.Unavailable{Err: errors.New("blind")}
+	}
 	var all []hosting.Variable
 	for key, v := range s.vars[t.Environment.Name] {
 		one := hosting.Variable{Key: key, Readable: !v.hidden, Origin: v.origin, Mark: fmt.Sprint(v.mark)}
@@ -131,18 +137,21 @@ func (s *shelf) put(environment, key string, v shelved) {
 }
 
 // pause does what a test wants done before a variable is written or deleted.
-func (s *shelf) pause(done int) {
+func (s *shelf) pause(ctx context.Context, done int) {
 	s.mu.Lock()
-	between := s.between
+	between, stuck := s.between, s.stuck
 	s.mu.Unlock()
 	if between != nil {
 		between(done)
+	}
+	if stuck != nil {
+		stuck(ctx, done)
 	}
 }
 
 func (s *shelf) Write(ctx context.Context, c hosting.Credential, t hosting.Target, all []hosting.Write, done func(hosting.Outcome) error) error {
 	for i, w := range all {
-		s.pause(i)
+		s.pause(ctx, i)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -173,7 +182,7 @@ func (s *shelf) Write(ctx context.Context, c hosting.Credential, t hosting.Targe
 
 func (s *shelf) Delete(ctx context.Context, c hosting.Credential, t hosting.Target, all []hosting.Variable, done func(hosting.Outcome) error) error {
 	for i, v := range all {
-		s.pause(i)
+		s.pause(ctx, i)
 		s.mu.Lock()
 		err := s.ask(c)
 		o := hosting.Outcome{Key: v.Key}
