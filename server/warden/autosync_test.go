@@ -285,3 +285,37 @@ func TestDriftIsSeenAndLeftAlone(t *testing.T) {
 		t.Error("looking has changed something")
 	}
 }
+
+func TestReferencesAreSyncedOnceTheyAreAllowed(t *testing.T) {
+	d := newDock(t)
+	d.fill(map[string]string{"A": "1", "B": "${{ shared.X }}"})
+	d.saveLink()
+	d.calm()
+	d.reaches(map[string]string{"A": "1"})
+	eventually(t, func() bool { return d.link().LastStatus == api.SyncSuccess })
+	d.saveLink(func(l *api.SaveLink) { l.AllowReferences = true })
+	d.calm()
+	d.reaches(map[string]string{"A": "1", "B": "${{ shared.X }}"})
+}
+
+// TestAProviderThatIsTurnedOffKeepsItsLinks: the operator may turn it on again.
+func TestAProviderThatIsTurnedOffKeepsItsLinks(t *testing.T) {
+	off := false
+	d := newDock(t, func(c *warden.Config) {
+		if off {
+			c.Hosting = nil
+		}
+	})
+	d.saveLink()
+	must(t, d.w.Close())
+	off = true
+	d.open(d.db)
+	if _, err := d.w.PreviewSync(t.Context(), d.ann(d.w), d.query()); api.CodeOf(err) != api.Conflict {
+		t.Errorf("a preview: %v", err)
+	}
+	d.calm()
+	eventually(t, func() bool { return d.stored().Failures > 0 })
+	if l := d.stored(); l.Disabled {
+		t.Errorf("%+v", l)
+	}
+}
