@@ -222,7 +222,7 @@ func (w *Warden) noteFailedLink(ctx context.Context, l store.SyncLink, err error
 	for _, f := range e.Fields {
 		message = f.Message
 	}
-	final := e.Code == api.Forbidden || e.Code == api.NotFound || e.Code == api.Invalid || e.Code == api.Unauthorized || w.isBroken(ctx, l.Connection)
+	final := w.endsLink(ctx, l, e)
 	err = w.changeLink(ctx, l, func(l *store.SyncLink) {
 		now := store.At(w.now())
 		l.Status, l.Ended, l.Problem, l.Disabled = api.SyncFailed, now, message, final
@@ -233,6 +233,16 @@ func (w *Warden) noteFailedLink(ctx context.Context, l store.SyncLink, err error
 	if err != nil {
 		w.log.Warn("the failure of a link could not be noted", "link", l.ID.String(), "error", err)
 	}
+}
+
+// endsLink reports whether an error means that a link may not or cannot sync any
+// more until somebody does something about it.
+func (w *Warden) endsLink(ctx context.Context, l store.SyncLink, err error) bool {
+	switch api.CodeOf(err) {
+	case api.Forbidden, api.NotFound, api.Invalid, api.Unauthorized:
+		return true
+	}
+	return w.isBroken(ctx, l.Connection)
 }
 
 // isBroken reports whether a connection is to be made again, or gone.

@@ -270,6 +270,16 @@ func TestSealingStopsAnAutomaticRun(t *testing.T) {
 	d.reaches(map[string]string{"A": "3", "B": "1", "C": "1"})
 }
 
+// TestWhatIsAboutToBeSyncedIsNoDrift: only a link that held all there is can drift.
+func TestWhatIsAboutToBeSyncedIsNoDrift(t *testing.T) {
+	d := newDock(t)
+	d.saveLink()
+	must(t, d.w.CheckDrift(t.Context()))
+	if l := d.stored(); l.Drift != 0 || l.Checked != 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
 func TestDriftIsSeenAndLeftAlone(t *testing.T) {
 	d := newDock(t)
 	d.saveLink()
@@ -283,6 +293,16 @@ func TestDriftIsSeenAndLeftAlone(t *testing.T) {
 	}
 	if d.shelf.held("production")["A"] != "theirs" {
 		t.Error("looking has changed something")
+	}
+	d.shelf.says(func() { d.shelf.down = &hosting.Unavailable{Err: errors.New("down")} })
+	must(t, d.w.CheckDrift(t.Context()))
+	if l := d.stored(); l.Disabled || l.Failures != 0 || l.Drift != 1 {
+		t.Errorf("a look that failed: %+v", l)
+	}
+	d.shelf.says(func() { d.shelf.down, d.shelf.token = nil, "another" })
+	must(t, d.w.CheckDrift(t.Context()))
+	if !d.stored().Disabled {
+		t.Error("a connection that is over ends no link")
 	}
 }
 

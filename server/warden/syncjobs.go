@@ -191,7 +191,7 @@ func (w *Warden) checkDriftOf(ctx context.Context, l store.SyncLink) error {
 	defer cancel()
 	s, err := w.linkSides(looking, l, access.SyncDiff)
 	if err != nil {
-		if err = s.outward(err); isFinal(err) && looking.Err() == nil {
+		if err = s.outward(err); w.endsLink(ctx, l, err) {
 			w.noteFailedLink(ctx, l, err)
 		}
 		return err
