@@ -116,8 +116,9 @@ func TestARunIsStopped(t *testing.T) {
 		t.Errorf("stopped twice: %v", err)
 	}
 	d.shelf.says(func() { d.shelf.between = nil })
-	if r := d.sync(d.query()); r.Status != api.SyncSuccess || r.Created != 2 {
-		t.Errorf("afterwards: %+v", r)
+	again := d.ends(d.sync(d.query()).JobID)
+	if again.Status != api.SyncSuccess || again.Result.Created != 2 {
+		t.Errorf("afterwards: %+v", again)
 	}
 }
 
