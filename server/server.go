@@ -273,6 +273,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.log.Info("stopping")
 	s.jobs.Close()
 	s.stop()
+	s.warden.StopSyncs()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
 	for _, a := range all {

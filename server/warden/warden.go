@@ -160,7 +160,7 @@ func New(c Config) *Warden {
 	w.workers.Go(func() { w.flushUses(ctx) })
 	w.workers.Go(func() { w.runEvents(ctx) })
 	w.workers.Go(func() { w.readRosters(ctx) })
-	w.workers.Go(func() { w.runSyncs(ctx) })
+	w.workers.Go(func() { w.runSyncs(w.syncs.life) })
 	return w
 }
 
