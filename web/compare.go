@@ -34,8 +34,8 @@ func (c Compare) Alike() bool { return len(c.OnlyLeft)+len(c.OnlyRight)+len(c.Di
 func (c Compare) Groups() []KeyGroup {
 	return []KeyGroup{
 		{"Different values", "different", c.Different},
-		{"Only in " + c.Left.Name, "left", c.OnlyLeft},
-		{"Only in " + c.Right.Name, "right", c.OnlyRight},
+		{"Only in " + c.Left.Name, "leftonly", c.OnlyLeft},
+		{"Only in " + c.Right.Name, "rightonly", c.OnlyRight},
 		{"The same", "same", c.Same},
 	}
 }

@@ -17,7 +17,8 @@ var operatorSamples = map[string]Page{
 	"orgs":           LocalOrgs{Tabs: operatorTabs, Rows: []LocalGroup{{Name: "acme", People: []Grantee{{"ann", "owner"}, {"bob", "member"}}}, {Name: "empty"}}},
 	"orgs wrong":     LocalOrgs{Tabs: operatorTabs, Create: wrongForm, Member: wrongForm},
 	"repos":          LocalRepos{Tabs: operatorTabs, Rows: []LocalGroup{{Name: "acme/api", Public: true, People: []Grantee{{"ann", "write"}}}, {Name: "acme/web"}}, Roles: []string{"read", "none"}},
-	"repos wrong":    LocalRepos{Tabs: operatorTabs, Create: wrongForm, Grant: wrongForm, Roles: []string{"owner"}},
+	"repos wrong":    LocalRepos{Tabs: operatorTabs, Create: wrongForm, Roles: []string{"owner"}},
+	"grant wrong":    LocalRepos{Tabs: operatorTabs, Grant: wrongForm, Roles: []string{"owner"}},
 }
 
 var (

@@ -114,6 +114,20 @@ func TestEveryFieldHasItsLabel(t *testing.T) {
 	}
 }
 
+// TestEveryIDIsThereOnce: a label or heading that is named by it would be the wrong
+// one's.
+func TestEveryIDIsThereOnce(t *testing.T) {
+	for name, page := range samples {
+		seen := make(map[string]bool)
+		for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(rendered(t, "", page), -1) {
+			if seen[id[1]] {
+				t.Errorf("%s has the id %s twice", name, id[1])
+			}
+			seen[id[1]] = true
+		}
+	}
+}
+
 var entryEvils = map[string]Page{
 	"name typed in": SignIn{Username: evil, Problem: evil, Return: evil},
 	"way back":      SignIn{Forge: evil, Return: `/x" onclick="y`},
@@ -198,7 +212,6 @@ func TestAddressesBeginWithTheBase(t *testing.T) {
 
 func TestAssetsAreNamedByTheirContent(t *testing.T) {
 	p := New("/base")
-	total := 0
 	for name, address := range p.addresses {
 		hashed, ok := strings.CutPrefix(address, "/base/static/")
 		a, found := p.Asset(hashed)
@@ -209,11 +222,22 @@ func TestAssetsAreNamedByTheirContent(t *testing.T) {
 		if _, found := p.Asset(name); found {
 			t.Errorf("%s is there under its own name, which would be kept for ever", name)
 		}
+	}
+	if all, _ := fs.Glob(files, "static/*"); len(p.addresses) != len(all) {
+		t.Errorf("assets %v of %q", p.addresses, all)
+	}
+}
+
+// TestAssetsAreSmall: all that pages load comes to less than one picture would.
+func TestAssetsAreSmall(t *testing.T) {
+	total := 0
+	for _, a := range New("").assets {
 		total += len(a.Content)
 	}
-	if len(p.addresses) < 3 || total > 150_000 {
-		t.Errorf("assets %v of %d bytes", p.addresses, total)
+	if total == 0 || total > 150_000 {
+		t.Errorf("the assets have %d bytes, want no more than 150000", total)
 	}
+	t.Logf("%d bytes", total)
 }
 
 var hashedImport = regexp.MustCompile(`(from|import) "\./([a-z]+)\.[0-9a-f]{16}\.js"`)

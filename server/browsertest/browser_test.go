@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -29,8 +27,11 @@ const patience = 30 * time.Second
 // browser is one person's browser: a window with cookies of its own.
 type browser struct {
 	t    *testing.T
-	base string // address of the instance
+	base string   // address of the instance
+	host []string // that of its code host, if people sign in there
 	ctx  context.Context
+
+	scripted bool // whether the scripts of pages run
 
 	mu         sync.Mutex
 	documents  map[string]bool // addresses of pages that came
@@ -38,11 +39,11 @@ type browser struct {
 }
 
 // newBrowser opens a browser without scripts. It fails the test if a page of the
-// instance asks for something that is not on this machine, breaks its own
-// policy, or writes to the console.
-func newBrowser(t *testing.T, base string) *browser {
+// instance asks anybody else for something, breaks its own policy, or writes to
+// the console. It may lead to the code host only where one is named.
+func newBrowser(t *testing.T, base string, host ...string) *browser {
 	t.Helper()
-	b := openBrowser(t, base)
+	b := openBrowser(t, base, host...)
 	b.scripts(false)
 	t.Cleanup(func() {
 		for _, c := range b.complained() {
@@ -52,12 +53,12 @@ func newBrowser(t *testing.T, base string) *browser {
 	return b
 }
 
-func openBrowser(t *testing.T, base string) *browser {
+func openBrowser(t *testing.T, base string, host ...string) *browser {
 	t.Helper()
 	needBrowser(t)
 	ctx, end := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
-	b := &browser{t: t, base: base, ctx: ctx, documents: map[string]bool{}}
+	b := &browser{t: t, base: base, host: host, ctx: ctx, scripted: true, documents: map[string]bool{}}
 	if err := chromedp.Listen(ctx, b.watch); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +90,12 @@ func call[P, R any](b *browser, c cdp.Command[P, R], params P) R {
 // scripts switches the scripts of pages on or off.
 func (b *browser) scripts(on bool) {
 	b.t.Helper()
+	b.scripted = on
+	b.allowScripts(on)
+}
+
+func (b *browser) allowScripts(on bool) {
+	b.t.Helper()
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
@@ -98,9 +105,11 @@ func (b *browser) watch(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if !onLoopback(e.Request.URL) && !b.ofOthers(e.DocumentURL) {
+		if b.strays(e) {
 			b.complaints = append(b.complaints, "asked for "+e.Request.URL)
 		}
+	case *network.EventWebSocketCreated:
+		b.complaints = append(b.complaints, "asked for "+e.URL)
 	case *network.EventResponseReceived:
 		if e.Type == network.ResourceTypeDocument {
 			b.documents[e.Response.URL] = true
@@ -108,7 +117,7 @@ func (b *browser) watch(event any) {
 	case *log.EventEntryAdded:
 		// That a page itself came with an error's status is no mistake of the page.
 		ofPage := e.Entry.Source == log.EntrySourceNetwork && b.documents[e.Entry.URL]
-		if !ofPage && !b.ofOthers(e.Entry.URL) {
+		if !ofPage && !b.atHost(e.Entry.URL) {
 			b.complaints = append(b.complaints, fmt.Sprintf("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
 	case *runtime.EventConsoleAPICalled:
@@ -118,21 +127,20 @@ func (b *browser) watch(event any) {
 	}
 }
 
-// ofOthers reports whether an address is one of this machine but not of the
-// instance: pages of a code host are not ours to mend.
-func (b *browser) ofOthers(address string) bool {
-	return onLoopback(address) && strings.HasPrefix(address, "http") && !strings.HasPrefix(address, b.base+"/")
+// strays reports whether a request leaves the instance. Somebody who signs in may
+// go to a page of the code host, and what that asks for is not ours to mend.
+func (b *browser) strays(e *network.EventRequestWillBeSent) bool {
+	to := e.Request.URL
+	return !inside(b.base, to) && !strings.HasPrefix(to, "data:") && !b.atHost(e.DocumentURL)
 }
 
-// onLoopback reports whether an address needs no network.
-func onLoopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Host == "" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+// atHost reports whether an address is one of the code host.
+func (b *browser) atHost(address string) bool {
+	return slices.ContainsFunc(b.host, func(h string) bool { return inside(h, address) })
 }
+
+// inside reports whether an address has the origin of a server.
+func inside(server, address string) bool { return strings.HasPrefix(address+"/", server+"/") }
 
 // complained is what was noted so far.
 func (b *browser) complained() []string {

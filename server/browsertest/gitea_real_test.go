@@ -157,7 +157,7 @@ func (g *realGitea) service(admin *browser) (token string) {
 	admin.tick("[name=admin]")
 	admin.press("Update User Account")
 
-	b := newBrowser(g.t, "http://none.invalid")
+	b := newBrowser(g.t, "http://none.invalid", g.URL)
 	b.open(g.URL + "/user/login?redirect_to=%2fuser%2fsettings%2fapplications")
 	g.signInThere(b, name, password)
 	b.unfold()
@@ -214,7 +214,7 @@ func TestANewUserWalksToARealGitea(t *testing.T) {
 	_, port, _ := net.SplitHostPort(address)
 	public := "http://localhost:" + port
 
-	admin := newBrowser(t, public)
+	admin := newBrowser(t, public, g.URL)
 	admin.open(g.URL + "/user/login")
 	g.signInThere(admin, "root1", g.Passwords["root1"])
 	id, secret := g.application(admin, public)
@@ -276,7 +276,7 @@ forge:
 // login signs somebody in on a command line, by way of the host's real pages.
 func (g *realGitea) login(in *instance, user, repo string) *terminal {
 	g.t.Helper()
-	c, b := newTerminal(g.t), newBrowser(g.t, in.url)
+	c, b := newTerminal(g.t), newBrowser(g.t, in.url, g.URL)
 	login := c.logsIn(in.url, "--repo", repo)
 	b.open(login.link)
 	b.wants("Sign in", "Your account at Gitea")
@@ -292,7 +292,7 @@ func (g *realGitea) login(in *instance, user, repo string) *terminal {
 // cancels goes to the host's page of consent, and does not agree.
 func (g *realGitea) cancels(in *instance, user string) {
 	g.t.Helper()
-	b := newBrowser(g.t, in.url)
+	b := newBrowser(g.t, in.url, g.URL)
 	b.open("/")
 	b.press("Sign in with Gitea")
 	g.signInThere(b, user, password)

@@ -56,7 +56,7 @@ func (b *browser) signInThere(user string) {
 // terminalOf is the command line of somebody who signed in by way of the code host.
 func (h *hosted) terminalOf(user string) *terminal {
 	h.t.Helper()
-	c, b := newTerminal(h.t), newBrowser(h.t, h.url)
+	c, b := newTerminal(h.t), newBrowser(h.t, h.url, h.gitea.URL)
 	login := c.logsIn(h.url, "--repo", "acme/api")
 	b.open(login.link)
 	b.signInThere(user)
@@ -68,7 +68,7 @@ func (h *hosted) terminalOf(user string) *terminal {
 
 func TestSomebodySignsInAtTheCodeHost(t *testing.T) {
 	h := serveBound(t, time.Minute)
-	b := newBrowser(t, h.url)
+	b := newBrowser(t, h.url, h.gitea.URL)
 	b.open("/device")
 	b.wants("Sign in", "Your account at Gitea")
 	b.press("Sign in with Gitea")

@@ -66,6 +66,8 @@ func TestSomebodyImportsAFileAndSkipsALine(t *testing.T) {
 	b.looksGood("raw-preview")
 	b.press("Save")
 	b.wants("Secrets", "What you chose is stored.", "All (2)")
+	b.open("/vaults/ann/app/raw/development/save") // where who had to sign in between comes out
+	b.looksGood("raw-after-sign-in")
 }
 
 // drops drops a file on the form for one, and waits for the page that comes.

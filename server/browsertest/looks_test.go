@@ -1,7 +1,6 @@
 package browsertest
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -33,13 +32,14 @@ var flaws string
 // are kept in that directory.
 func (b *browser) looksGood(name string) {
 	b.t.Helper()
+	lookedAt.add(b.at())
 	defer do(b, chromedp.EmulateViewport(1280, 900))
 	for _, l := range looks {
 		do(b, chromedp.EmulateViewport(l.width, 800))
 		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 		})
-		for _, flaw := range get(b, chromedp.Evaluate[[]string](flaws)) {
+		for _, flaw := range append(get(b, chromedp.Evaluate[[]string](flaws)), b.violations()...) {
 			b.t.Errorf("%s, %d pixels wide, %s: %s", name, l.width, l.scheme, flaw)
 		}
 		b.keep(fmt.Sprintf("%s-%d-%s.png", name, l.width, l.scheme))
@@ -127,7 +127,7 @@ func TestPagesLookGood(t *testing.T) {
 
 func TestPagesOfABoundInstanceLookGood(t *testing.T) {
 	h := serveBound(t, time.Minute)
-	b := newBrowser(t, h.url)
+	b := newBrowser(t, h.url, h.gitea.URL)
 	b.open("/")
 	b.looksGood("forge-sign-in")
 	b.signInThere("ann")
@@ -138,18 +138,23 @@ func TestPagesOfABoundInstanceLookGood(t *testing.T) {
 	b.looksGood("forge-not-signed-in")
 }
 
-// TestFlawsAreSeen shows a page with every flaw that looksGood looks for.
-func TestFlawsAreSeen(t *testing.T) {
-	b := openBrowser(t, "http://127.0.0.1")
-	page := `<!DOCTYPE html><html><title>x</title><body style="background:#fff">
-<h1>One</h1><h1>Two</h1><h3>Three</h3><p style="color:#999">faint</p><div style="width:2000px">wide</div>
-<input id="a" type="text"><button></button><a href="/" style="display:inline-block;height:5px;overflow:hidden">low</a></body></html>`
-	var address bytes.Buffer
+// shows has the browser show a page that comes from nowhere.
+func (b *browser) shows(page string) {
+	b.t.Helper()
+	var address strings.Builder
 	address.WriteString("data:text/html,")
 	for _, c := range []byte(page) {
 		fmt.Fprintf(&address, "%%%02x", c)
 	}
 	do(b, chromedp.Navigate(address.String()))
+}
+
+// TestFlawsAreSeen shows a page with every flaw that looksGood looks for.
+func TestFlawsAreSeen(t *testing.T) {
+	b := openBrowser(t, "http://127.0.0.1")
+	b.shows(`<!DOCTYPE html><html><title>x</title><body style="background:#fff">
+<h1>One</h1><h1>Two</h1><h3>Three</h3><p style="color:#999">faint</p><div style="width:2000px">wide</div>
+<input id="a" type="text"><button></button><a href="/" style="display:inline-block;height:5px;overflow:hidden">low</a></body></html>`)
 	seen := strings.Join(get(b, chromedp.Evaluate[[]string](flaws)), "\n")
 	for _, want := range []string{"language", "title", "2 headings", "h3 follows h1", "contrast", "sticks out", "no label", "no name", "too small"} {
 		if !strings.Contains(seen, want) {

@@ -9,7 +9,8 @@
 //
 // They take minutes, so they run only with COFFER_TEST_BROWSER=1, and then want a
 // browser: Chromium, or the one that COFFER_CHROMIUM names. With COFFER_SCREENSHOTS
-// pictures of every page are kept in that directory.
+// pictures of every page are kept in that directory. With COFFER_AXE, the folder of
+// the npm package axe-core, every page is looked at by axe, too.
 package browsertest
 
 import (
@@ -50,6 +51,9 @@ func run(m *testing.M) (int, error) {
 		missing = errors.New("COFFER_TEST_BROWSER is not 1")
 		return m.Run(), nil
 	}
+	if err := readAxe(); err != nil {
+		return 1, err
+	}
 	dir, err := os.MkdirTemp("", "coffer-browser")
 	if err != nil {
 		return 1, err
@@ -64,7 +68,11 @@ func run(m *testing.M) (int, error) {
 	if out, err := exec.Command("go", "build", "-o", program, "coffer").CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return m.Run(), nil
+	code := m.Run()
+	if code != 0 {
+		return code, nil
+	}
+	return code, everyPageSeen()
 }
 
 // startBrowser starts a browser that finds nothing but this machine.

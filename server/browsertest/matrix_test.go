@@ -147,6 +147,8 @@ func TestAValueIsCopied(t *testing.T) {
 	if got := evaluate[string](b, "getSelection().toString()"); strings.TrimSpace(got) != "canary\nlines" {
 		t.Errorf("selected %q", got)
 	}
+	b.click("Edit TOKEN in development")
+	b.looksGood("matrix-editor")
 }
 
 func TestASecretIsShownOnItsPage(t *testing.T) {
@@ -226,7 +228,7 @@ func TestChangesAreCollectedAndSaved(t *testing.T) {
 	b.says("canary-dev", true)
 	b.says("new-dev", true)
 	b.looksGood("review")
-	b.click("Take the change of ADDED in staging back")
+	b.click("Take back the change of ADDED in staging")
 	b.says("3 changes in 2 environments", true)
 	b.press("Save")
 	b.wants("Secrets", "Saved. development: 1 created, 1 updated, 0 moved to trash, 0 unchanged")

@@ -82,6 +82,7 @@ func TestTheFirstRun(t *testing.T) {
 	b.fill("Claim token", "wrong")
 	b.press("Begin")
 	b.wants("Set up this server", "not the claim token")
+	b.looksGood("setup-wrong")
 	b.fill("Claim token", claimOf(t, setup))
 	b.press("Begin")
 	b.wants("How shall it be unsealed?", "somebody who is root while it runs")
@@ -187,6 +188,11 @@ func TestTheFirstRunWithScripts(t *testing.T) {
 	if copied := b.copies("Copy"); !strings.HasPrefix(copied, "coffer ") && !strings.HasPrefix(copied, "export ") {
 		t.Errorf("%q was copied", copied)
 	}
+	b.press("I have saved it")
+	b.fill("Six characters", "wrong!")
+	b.press("Continue")
+	b.wants("Is it saved?")
+	b.looksGood("setup-check-wrong")
 }
 
 // TestAnOperatorLooksAfterTheServer adds somebody to an organization, who may use
@@ -201,7 +207,16 @@ func TestAnOperatorLooksAfterTheServer(t *testing.T) {
 	b.looksGood("operator")
 	b.press("Run trash now")
 	b.wants("Server", "The job was done")
+	b.fill("Type seal to do it", "no")
+	b.press("Seal the server")
+	b.wants("Server")
+	b.looksGood("operator-wrong")
 	b.press("Users")
+	b.fill("Username", "not a name")
+	b.fill("Password", "short")
+	b.press("Add")
+	b.wants("Users")
+	b.looksGood("operator-users-wrong")
 	b.fill("Username", "bob")
 	b.fill("Password", password)
 	b.press("Add")

@@ -3,12 +3,14 @@ package httpd
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"coffer/server/access"
 	"coffer/server/api"
+	"coffer/web"
 )
 
 const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -170,6 +172,19 @@ func TestTheWayBackLeadsToOurPagesOnly(t *testing.T) {
 			t.Errorf("%q leads to %q, want %q", text, got, want)
 		}
 	}
+}
+
+// TestTheListOfPages keeps the list that the stories in a browser are held against.
+func TestTheListOfPages(t *testing.T) {
+	forPrograms := []string{"/health", "/ready", "/metrics", web.StaticPath + ":name"}
+	var list []string
+	for _, r := range slices.Concat(routes(), pages()) {
+		if r.method == get && !strings.HasPrefix(r.path, "/v1/") && !slices.Contains(forPrograms, r.path) {
+			list = append(list, r.path+"\n")
+		}
+	}
+	slices.Sort(list)
+	golden(t, "testdata/pages.golden", []byte(strings.Join(list, "")))
 }
 
 func TestEveryPageIsInItsBucket(t *testing.T) {

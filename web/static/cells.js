@@ -137,7 +137,7 @@ class Cells {
 			buttons.append(fill);
 		}
 		if (mine !== undefined) {
-			buttons.append(quiet("Take back", `Take the change of ${name} back`, () => {
+			buttons.append(quiet("Take back", `Take back the change of ${name}`, () => {
 				this.#draft.drop(environment, key);
 				this.#close(true);
 				this.#mark();

@@ -86,7 +86,7 @@ export class Review {
 			make("dl", {},
 				make("dt", {}, "Old value"), secret ? this.#old(secret, name) : make("dd", {}, make("span", { class: "badge bad" }, "missing")),
 				make("dt", {}, "New value"), make("dd", {}, this.#secret || value === "" ? masked(value) : make("pre", { class: "value", tabindex: 0, role: "region", "aria-label": `New value of ${name}` }, value))),
-			quiet("Take back", `Take the change of ${name} back`, () => {
+			quiet("Take back", `Take back the change of ${name}`, () => {
 				this.#draft.drop(environment, key);
 				this.#changed();
 				one("[data-toggle]", this.#dialog)?.focus();
