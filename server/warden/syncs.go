@@ -261,19 +261,27 @@ func (s *sides) allowFlow(ctx context.Context) error {
 	if s.act != access.SyncPush && s.act != access.SyncPull {
 		return nil
 	}
-	source, target := envType(s.env.Type), access.Infer(s.target.Environment.Name)
+	if s.role >= access.Admin || !flowNeedsAdmin(&s.env, s.target.Environment.Name, s.asked.Pull()) {
+		return nil
+	}
 	from, into := s.env.Name, s.target.Environment.Name
 	if s.asked.Pull() {
-		source, target = target, source
 		from, into = into, from
-	}
-	if s.role >= access.Admin || !access.SyncNeedsAdmin(source, target) {
-		return nil
 	}
 	return s.w.settle(ctx, s.who, s.act, s.vault, &refusal{
 		reason: access.RoleTooLow, environment: s.env.Name,
 		answer: api.Errorf(api.Forbidden, "%s is more protected than %s: only an admin of the repository may sync into it. Your role is %s.", into, from, s.role),
 	})
+}
+
+// flowNeedsAdmin reports whether values that are synced between an environment of
+// ours and one of the provider's come into a more protected one.
+func flowNeedsAdmin(e *store.Environment, target string, pull bool) bool {
+	from, into := envType(e.Type), access.Infer(target)
+	if pull {
+		from, into = into, from
+	}
+	return access.SyncNeedsAdmin(from, into)
 }
 
 // placeOf names a target whoever reaches it.
