@@ -115,16 +115,15 @@ type SyncChoice struct{ Value, Name string }
 // SyncPreview shows what a sync would do, and asks whether it shall.
 type SyncPreview struct {
 	Frame
-	At          string // path of this page, where its form goes
+	At          string // path of this page, where its form goes; it says what was chosen
 	Change      string // path to choose something else
-	Fields      []Kept // what was chosen, for the form
+	PlanHash    string // what was planned, for the form
 	Planned     bool   // false where Problem says why nothing could be planned
 	Problem     string
 	Again       string // path to connect again, where that is what is missing
 	Environment string
 	Theirs      SyncPlace
 	Pull        bool
-	Deletes     bool // keys that the source does not have are deleted
 	Changes     []SyncStep
 	Skipped     []SyncStep
 	Kept        []SyncStep

@@ -62,8 +62,8 @@ func previewOf(pull bool, problem string, changes []SyncStep) SyncPreview {
 		changes = []SyncStep{{"A", "create", "absent_at_target"}, {"B", "update", "differs"}, {"C", "delete", "absent_at_source"}}
 	}
 	return SyncPreview{
-		Frame: matrixFrame, At: "/vaults/acme/api/syncs/preview", Change: "/vaults/acme/api/syncs/new?connectionId=c1", Planned: true, Problem: problem, Pull: pull,
-		Environment: "production", Theirs: sitePlace, Deletes: true, Fields: []Kept{{"connectionId", "c1"}, {"planHash", "0123"}}, Changes: changes,
+		Frame: matrixFrame, At: "/vaults/acme/api/syncs/preview?connectionId=c1", Change: "/vaults/acme/api/syncs/new?connectionId=c1", Planned: true, Problem: problem, Pull: pull,
+		Environment: "production", Theirs: sitePlace, PlanHash: "0123", Changes: changes,
 		Skipped: []SyncStep{{"D", "skip", "unchanged"}}, Kept: []SyncStep{{"E", "keep", "not_owned"}},
 		Warnings: []string{"Takes effect with the next deployment."}, References: "/x",
 	}
@@ -85,7 +85,7 @@ var syncsEvils = map[string]Page{
 	},
 	"preview": SyncPreview{
 		Frame: matrixFrame, At: "/" + evil, Change: "/" + evil, Planned: true, Problem: evil, Again: "/" + evil, Environment: evil, Theirs: evilPlace,
-		Fields: []Kept{{evil, evil}}, Changes: []SyncStep{{evil, evil, "differs"}}, Warnings: []string{evil}, References: "/" + evil,
+		PlanHash: evil, Changes: []SyncStep{{evil, evil, "differs"}}, Warnings: []string{evil}, References: "/" + evil,
 	},
 	"preview barred": SyncPreview{Frame: matrixFrame, Planned: true, Theirs: evilPlace, Barred: evil},
 }

@@ -88,6 +88,11 @@ var targetFields = []string{
 	"connectionId", "projectId", "serviceId", "keywayEnvironment", "providerEnvironment", "direction", "allowDelete", "allowReferences",
 }
 
+// previewOf is the path of the preview of a target.
+func previewOf(v *api.Vault, target url.Values) string {
+	return withQuery(syncsOf(v)+"/preview", target)
+}
+
 // startOf is the request that the fields of an address or a form make.
 func (x *exchange) startOf(v *api.Vault, q url.Values) (api.StartSync, error) {
 	req := api.StartSync{
@@ -106,7 +111,7 @@ func syncPreview(x *exchange, v *api.Vault) (web.Page, error) {
 // syncPreview plans what the fields ask for. Why that cannot be done stands on the
 // page, from where it can be chosen otherwise.
 func (x *exchange) syncPreview(v *api.Vault, q url.Values) (web.SyncPreview, error) {
-	p := web.SyncPreview{Frame: x.frame(), At: syncsOf(v) + "/preview", Change: changeOf(v, q), Pull: q.Get("direction") == api.SyncPull}
+	p := web.SyncPreview{Frame: x.frame(), At: previewOf(v, kept(q)), Change: changeOf(v, q), Pull: q.Get("direction") == api.SyncPull}
 	req, failure := x.startOf(v, q)
 	var plan *warden.SyncPlan
 	if failure == nil {
@@ -116,7 +121,7 @@ func (x *exchange) syncPreview(v *api.Vault, q url.Values) (web.SyncPreview, err
 		})
 	}
 	if failure == nil {
-		x.planned(&p, plan, q)
+		x.planned(&p, v, plan, q)
 		return p, nil
 	}
 	if api.CodeOf(failure) == api.Forbidden {
@@ -143,8 +148,8 @@ func changeOf(v *api.Vault, q url.Values) string {
 }
 
 // planned puts a plan on the page, and what leads on from there.
-func (x *exchange) planned(p *web.SyncPreview, plan *warden.SyncPlan, q url.Values) {
-	p.Planned, p.Environment, p.Barred, p.Deletes = true, plan.KeywayEnvironment, plan.Barred, q.Get("allowDelete") == "true"
+func (x *exchange) planned(p *web.SyncPreview, v *api.Vault, plan *warden.SyncPlan, q url.Values) {
+	p.Planned, p.Environment, p.Barred, p.PlanHash = true, plan.KeywayEnvironment, plan.Barred, plan.PlanHash
 	p.Theirs = web.SyncPlace{Provider: x.displayName(plan.Provider), Project: plan.Project, Service: plan.Service, Environment: plan.ProviderEnvironment}
 	for _, key := range slices.Sorted(maps.Keys(plan.Details)) {
 		step := web.SyncStep{Key: key, Action: plan.Details[key].Action, Reason: plan.Details[key].Reason}
@@ -162,14 +167,9 @@ func (x *exchange) planned(p *web.SyncPreview, plan *warden.SyncPlan, q url.Valu
 		if w.Code == "reference" && !p.Pull && q.Get("allowReferences") != "true" {
 			more := kept(q)
 			more.Set("allowReferences", "true")
-			p.References = p.At + "?" + more.Encode()
+			p.References = previewOf(v, more)
 		}
 	}
-	chosen := kept(q)
-	for _, name := range slices.Sorted(maps.Keys(chosen)) {
-		p.Fields = append(p.Fields, web.Kept{Name: name, Value: chosen.Get(name)})
-	}
-	p.Fields = append(p.Fields, web.Kept{Name: "planHash", Value: plan.PlanHash})
 }
 
 // kept are the fields of a target, and nothing else.
@@ -184,9 +184,11 @@ func kept(q url.Values) url.Values {
 }
 
 // startSync does what the page of a preview asks for. When the plan is another one
-// by now, it shows that.
+// by now, it shows that. The address says what was chosen, and so leads back there.
 func startSync(x *exchange, v *api.Vault, form url.Values) error {
-	req, err := x.startOf(v, form)
+	q := x.r.URL.Query()
+	q.Set("planHash", form.Get("planHash"))
+	req, err := x.startOf(v, q)
 	if err == nil {
 		switch form.Get("do") {
 		case "sync":
@@ -201,7 +203,7 @@ func startSync(x *exchange, v *api.Vault, form url.Values) error {
 		return nil
 	}
 	return x.shownBeside(err, func(text string) (web.Page, error) {
-		p, err := x.syncPreview(v, form)
+		p, err := x.syncPreview(v, q)
 		p.Problem = text
 		return p, err
 	})

@@ -42,7 +42,7 @@ func syncs(x *exchange, v *api.Vault) (web.Page, error) {
 func (x *exchange) syncs(v *api.Vault, all *warden.VaultSyncs) web.Syncs {
 	p := web.Syncs{Frame: x.frame(), At: syncsOf(v), MayLook: len(v.Environments) > 0, Now: x.Now()}
 	for _, l := range all.Links {
-		p.Links = append(p.Links, x.shownLink(p.At, l))
+		p.Links = append(p.Links, x.shownLink(v, l))
 	}
 	for _, r := range all.Runs {
 		p.Runs = append(p.Runs, x.shownRun(p.At, r))
@@ -50,7 +50,7 @@ func (x *exchange) syncs(v *api.Vault, all *warden.VaultSyncs) web.Syncs {
 	return p
 }
 
-func (x *exchange) shownLink(at string, l warden.SyncLink) web.SyncLink {
+func (x *exchange) shownLink(v *api.Vault, l warden.SyncLink) web.SyncLink {
 	out := web.SyncLink{
 		ID: l.ID, Environment: l.KeywayEnvironment, By: l.By, Auto: l.AutoSync, Stopped: l.Wanted && !l.AutoSync,
 		Theirs: web.SyncPlace{Provider: x.displayName(l.Provider), Project: l.ProjectName, Service: l.Service, Environment: l.ProviderEnvironment},
@@ -62,7 +62,7 @@ func (x *exchange) shownLink(at string, l warden.SyncLink) web.SyncLink {
 		out.Again = x.connectAgain(l.Provider)
 	}
 	if l.Mine && !l.Broken {
-		out.Preview = at + "/preview?" + targetOf(l).Encode()
+		out.Preview = previewOf(v, targetOf(l))
 	}
 	return out
 }
@@ -127,7 +127,7 @@ func oneSync(x *exchange, v *api.Vault) (web.Page, error) {
 	if run.ServiceID != "" {
 		q.Set("serviceId", run.ServiceID)
 	}
-	p.Preview = p.At + "/preview?" + q.Encode()
+	p.Preview = previewOf(v, q)
 	if slices.ContainsFunc(run.Result.Failed, func(f api.SyncFailure) bool { return f.Code == credentialRejected }) {
 		p.Again = x.connectAgain(run.Provider)
 	}
