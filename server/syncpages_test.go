@@ -225,8 +225,8 @@ func TestWhatARoleMayNotSyncIsNotOffered(t *testing.T) {
 
 	// A link of Bob's is Ann's to forget, and nobody else's to sync.
 	expect(t, answers(t, bob, s, "auto"), 303, syncsAt)
-	s = expectSeen(t, ann.Open(syncsAt), 200, "saved by bob", "Forget development")
-	if strings.Contains(s.Text, "Sync development") {
+	s = expectSeen(t, ann.Open(syncsAt), 200, "saved by bob", "Forget it, development to")
+	if strings.Contains(s.Text, "Sync now") {
 		t.Error("ann may sync through bob's connection")
 	}
 }
