@@ -44,7 +44,7 @@ func answers(t *testing.T, b *servertest.Browser, s *servertest.Seen, do string)
 	return b.Submit(action, "planHash", hash, "do", do)
 }
 
-var stepRow = regexp.MustCompile(`<tr><th scope="row"><code>([^<]+)</code></th><td><span class="badge[^"]*">([^<]+)</span></td><td>([^<]+)</td></tr>`)
+var stepRow = regexp.MustCompile(`<tr><th scope="row"><code>([^<]+)</code></th><td><span class="badge[^"]*">([^<]+)</span> <span>([^<]+)</span></td></tr>`)
 
 // steps is what a preview says, in lines.
 func steps(s *servertest.Seen) (lines string) {
@@ -166,7 +166,7 @@ func TestALinkIsSavedSwitchedAndForgotten(t *testing.T) {
 	expectSeen(t, ann.Submit(syncsAt, "do", "x", "link", link[1]), 400, "nothing that this page can do")
 	expectSeen(t, ann.Submit(syncsAt, "do", "sync", "link", "x"), 404, "no such link")
 	expectSeen(t, led(t, ann, ann.Submit(syncsAt, "do", "sync", "link", link[1])), 200, "All is done: 3 created")
-	expectSeen(t, ann.Open(syncsAt), 200, "in sync since")
+	expectSeen(t, ann.Open(syncsAt), 200, "all synced")
 
 	h.vercel.Break("/", standin.Status(500))
 	s = expectSeen(t, ann.Submit(syncsAt, "do", "sync", "link", link[1]), 502, "Vercel did not answer.", "Sync now")
@@ -226,7 +226,7 @@ func TestWhatARoleMayNotSyncIsNotOffered(t *testing.T) {
 	// A link of Bob's is Ann's to forget, and nobody else's to sync.
 	expect(t, answers(t, bob, s, "auto"), 303, syncsAt)
 	s = expectSeen(t, ann.Open(syncsAt), 200, "saved by bob", "Forget it, development to")
-	if strings.Contains(s.Text, "Sync now") {
+	if strings.Contains(s.Text, "Sync now, development") {
 		t.Error("ann may sync through bob's connection")
 	}
 }

@@ -56,7 +56,7 @@ func (x *exchange) shownLink(v *api.Vault, l warden.SyncLink) web.SyncLink {
 		Theirs: web.SyncPlace{Provider: x.displayName(l.Provider), Project: l.ProjectName, Service: l.Service, Environment: l.ProviderEnvironment},
 		Status: l.LastStatus, Problem: l.LastError,
 		Synced: timeOrZero(l.LastSyncedAt), Ran: timeOrZero(l.LastRunAt), Next: timeOrZero(l.NextRunAt), Drift: l.DriftKeys, Checked: timeOrZero(l.CheckedAt),
-		MaySync: l.MaySync && !l.Broken, MaySwitch: l.MaySync && !l.Broken || l.Mine && l.AutoSync, MayRemove: l.MayRemove,
+		MaySync: l.MaySync && !l.Broken, MaySwitch: (l.MaySync || l.Mine && l.AutoSync) && !l.Broken, MayRemove: l.MayRemove,
 	}
 	if l.Mine && l.Broken {
 		out.Again = x.connectAgain(l.Provider)
