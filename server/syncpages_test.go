@@ -229,6 +229,14 @@ func TestWhatARoleMayNotSyncIsNotOffered(t *testing.T) {
 	if strings.Contains(s.Text, "Sync now, development") {
 		t.Error("ann may sync through bob's connection")
 	}
+
+	// Who has left sees of a vault no more than that there is a link of their own.
+	expectSeen(t, bob.Open("/connections/"+id), 200, "ann/api", ", development, with site")
+	h.Grant("ann/api", "bob", "none")
+	s = expectSeen(t, bob.Open("/connections/"+id), 200, "a vault that you see no more, with site")
+	if strings.Contains(s.Text, "ann/api") || strings.Contains(s.Text, ", development, with") {
+		t.Errorf("bob sees what they left: %s", s.Text)
+	}
 }
 
 // TestARunningSyncCanBeStopped by whoever began it.

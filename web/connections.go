@@ -15,7 +15,6 @@ type Connection struct {
 	ID       string
 	Provider string // as people call it
 	Name     string // of the team, or of the account, or ""
-	Personal bool   // it is for no team
 	Broken   bool   // it has to be made again
 	Again    string // path of the page to do that, or "" where the provider is turned off
 	Since    time.Time

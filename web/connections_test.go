@@ -7,8 +7,8 @@ import (
 
 var (
 	vercelHere    = Connection{ID: "c1", Provider: "Vercel", Name: "Acme", Again: "/connections/new?provider=vercel", Since: someDay, Links: 2}
-	brokenHere    = Connection{ID: "c2", Provider: "Netlify", Name: "ann", Personal: true, Broken: true, Again: "/connections/new?provider=netlify", Since: someDay}
-	namelessThere = Connection{ID: "c3", Provider: "Railway", Personal: true, Since: someDay}
+	brokenHere    = Connection{ID: "c2", Provider: "Netlify", Name: "ann", Broken: true, Again: "/connections/new?provider=netlify", Since: someDay}
+	namelessThere = Connection{ID: "c3", Provider: "Railway", Since: someDay}
 )
 
 var connectionsSamples = map[string]Page{
@@ -43,7 +43,7 @@ var connectionsEvils = map[string]Page{
 		Form: Form{Values: map[string]string{"teamId": evil, "token": evil}, Problems: map[string]string{"token": evil, "teamId": evil}, Problem: evil},
 	},
 	"one connection": OneConnection{
-		Connection: Connection{ID: evil, Provider: evil, Name: evil, Personal: true, Again: "/" + evil},
+		Connection: Connection{ID: evil, Provider: evil, Name: evil, Again: "/" + evil},
 		Projects:   []Project{{evil, evil, evil, []string{evil}}},
 		Through:    []Through{{Project: evil, Target: evil, Vault: evil, Environment: evil, Path: "/" + evil}},
 	},

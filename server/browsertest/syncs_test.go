@@ -87,8 +87,8 @@ func TestSecretsAreSyncedWithAProvider(t *testing.T) {
 	b.looksGood("connect-wrong")
 	b.connects(token)
 	b.looksGood("connections")
-	b.press("Vercel: ann-there (personal)")
-	b.wants("Vercel: ann-there (personal) active", "site", "production, preview, development")
+	b.press("Vercel: ann-there")
+	b.wants("Vercel: ann-there active", "site", "production, preview, development")
 	b.looksGood("connection")
 
 	at := "/vaults/ann/api/syncs"
@@ -139,8 +139,8 @@ func TestSecretsAreSyncedWithAProvider(t *testing.T) {
 	b.open("/connections")
 	b.wants("Connections", "connect again", "Vercel turned it down.")
 	b.looksGood("connections-broken")
-	b.press("Vercel: ann-there (personal)")
-	b.wants("Vercel: ann-there (personal) connect again", "Reconnect", "This saved sync goes with it", "ann/api, production, with site (production)")
+	b.press("Vercel: ann-there")
+	b.wants("Vercel: ann-there connect again", "Reconnect", "This saved sync goes with it", "ann/api, production, with site (production)")
 	b.unfold()
 	b.looksGood("connection-broken")
 	b.press("Remove the connection and 1 sync")

@@ -116,7 +116,7 @@ func connections(x *exchange) (web.Page, error) {
 
 func (x *exchange) shownConnection(c warden.OwnConnection) web.Connection {
 	out := web.Connection{
-		ID: c.ID, Provider: x.displayName(c.Provider), Name: c.Account, Personal: c.ProviderTeamID == nil,
+		ID: c.ID, Provider: x.displayName(c.Provider), Name: c.Account,
 		Broken: c.Status == api.ConnectionReconnect, Again: x.connectAgain(c.Provider), Since: c.CreatedAt.Time, Links: len(c.Links),
 	}
 	if c.ProviderTeamName != nil {
