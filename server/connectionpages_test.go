@@ -3,6 +3,7 @@ package server_test
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,6 +141,22 @@ func TestAProviderThatIsDown(t *testing.T) {
 	expectSeen(t, ann.Open("/connections"), 200, "connect again", "Vercel turned it down.")
 	expectSeen(t, ann.Open(syncsAt+"/new?connectionId="+id), 200, "turned this connection's credential down", "Connect again")
 	expectSeen(t, ann.Open(syncsAt+"/preview?"+h.target(id)), 200, "Connect again")
+}
+
+// TestAProviderThatKeepsSilent leaves time to show the page.
+func TestAProviderThatKeepsSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this waits for 20 s")
+	}
+	h := hostedTown(t)
+	ann := inBrowser(h.Instance, "ann")
+	id := h.connects(t, ann)
+	h.vercel.Break("/", standin.Hang)
+	var pages sync.WaitGroup
+	for _, page := range []string{"/connections/" + id, syncsAt + "/new?connectionId=" + id, syncsAt + "/preview?" + h.target(id)} {
+		pages.Go(func() { expectSeen(t, ann.Open(page), 200, "Vercel did not answer.") })
+	}
+	pages.Wait()
 }
 
 // TestASealedServerShowsNoConnections, and comes back to the page.

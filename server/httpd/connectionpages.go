@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -150,7 +151,9 @@ func connect(x *exchange, form url.Values) error {
 	}
 	err := x.check(req)
 	if err == nil {
-		_, err = x.Warden.Connect(x.ctx, x.who, req)
+		ctx, cancel := x.forProvider()
+		defer cancel()
+		_, err = x.Warden.Connect(ctx, x.who, req)
 	}
 	if err == nil {
 		x.done(connectionsPage, connectionMade)
@@ -166,7 +169,9 @@ func oneConnection(x *exchange) (web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	projects, problem := x.Warden.Projects(x.ctx, x.who, *ref)
+	ctx, cancel := x.forProvider()
+	defer cancel()
+	projects, problem := x.Warden.Projects(ctx, x.who, *ref)
 	c, err := x.Warden.OwnConnection(x.ctx, x.who, *ref) // afterwards, to see whether it still holds
 	if err != nil {
 		return nil, err
@@ -196,6 +201,12 @@ func projectName(project, service string) string {
 		return project
 	}
 	return project + ", " + service
+}
+
+// forProvider is for asking a provider something for a page. It ends before the
+// request does, so that the page can still be shown.
+func (x *exchange) forProvider() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(x.ctx, x.patience*2/3)
 }
 
 // inWords is what went wrong, for a page that is shown nevertheless. What is wrong

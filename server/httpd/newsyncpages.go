@@ -56,7 +56,9 @@ func (x *exchange) connectionName(c warden.OwnConnection) string {
 // chooseProject lists what a connection reaches, and takes the project that was
 // chosen, if one was. The page is there, too, when the provider does not answer.
 func (x *exchange) chooseProject(p *web.NewSync, c warden.OwnConnection, chosen string) error {
-	found, failure := x.Warden.Projects(x.ctx, x.who, api.ConnectionRef{ID: c.ID})
+	ctx, cancel := x.forProvider()
+	defer cancel()
+	found, failure := x.Warden.Projects(ctx, x.who, api.ConnectionRef{ID: c.ID})
 	var err error
 	if p.Problem, err = inWords(failure); err != nil || failure != nil {
 		if api.CodeOf(failure) == api.Conflict {
@@ -115,7 +117,9 @@ func (x *exchange) syncPreview(v *api.Vault, q url.Values) (web.SyncPreview, err
 	req, failure := x.startOf(v, q)
 	var plan *warden.SyncPlan
 	if failure == nil {
-		plan, failure = x.Warden.PlanSync(x.ctx, x.who, api.SyncQuery{
+		ctx, cancel := x.forProvider()
+		defer cancel()
+		plan, failure = x.Warden.PlanSync(ctx, x.who, api.SyncQuery{
 			Ref: req.Ref, ConnectionID: req.ConnectionID, ProjectID: req.ProjectID, ServiceID: req.ServiceID, KeywayEnvironment: req.KeywayEnvironment,
 			ProviderEnvironment: req.ProviderEnvironment, Direction: req.Direction, AllowDelete: req.AllowDelete, AllowReferences: req.AllowReferences,
 		})

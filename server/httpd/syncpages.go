@@ -240,7 +240,9 @@ func (x *exchange) switchLink(v *api.Vault, l warden.SyncLink, auto bool) error 
 
 // saveLink remembers a target with the vault.
 func (x *exchange) saveLink(v *api.Vault, t api.StartSync, auto bool) error {
-	_, err := x.Warden.SaveLink(x.ctx, x.who, api.SaveLink{
+	ctx, cancel := x.forProvider()
+	defer cancel()
+	_, err := x.Warden.SaveLink(ctx, x.who, api.SaveLink{
 		Ref: t.Ref, ConnectionID: t.ConnectionID, ProjectID: t.ProjectID, ServiceID: t.ServiceID,
 		KeywayEnvironment: t.KeywayEnvironment, ProviderEnvironment: t.ProviderEnvironment, AutoSync: auto, AllowReferences: t.AllowReferences,
 	})
