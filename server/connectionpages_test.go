@@ -133,7 +133,7 @@ func TestAProviderThatIsDown(t *testing.T) {
 	expectSeen(t, ann.Open("/connections/"+id), 200, "Vercel did not answer.", "Try again", "Remove the connection")
 	expectSeen(t, ann.Open("/connections"), 200, "active")
 	expectSeen(t, ann.Open(syncsAt+"/new?connectionId="+id), 200, "Vercel did not answer.", "Try again", "Choose another connection")
-	expectSeen(t, ann.Open(syncsAt+"/preview?"+h.target(id)), 200, "Vercel did not answer.", "Choose something else")
+	expectSeen(t, ann.Open(syncsAt+"/preview?"+h.target(id)), 200, "Vercel did not answer.", "Choose something else", "Try again")
 	h.vercel.Heal()
 
 	h.vercel.Revoke(h.token)

@@ -144,7 +144,7 @@ func TestWhatWentWrongStandsWithItsKey(t *testing.T) {
 		standin.Status(403)(f, rw, r, next)
 	})
 	s = led(t, ann, answers(t, ann, s, "sync"))
-	expectSeen(t, s, 200, "What was not done", "LIVE_KEY", "created", "Preview it again")
+	expectSeen(t, s, 200, "What was not done", "LIVE_KEY", ">create</span>", "Preview it again")
 	h.vercel.Heal()
 	expectSeen(t, ann.Open(syncsAt), 200, "failed", "Not done: ")
 	expectSeen(t, ann.Open(syncsAt+"/runs/x"), 404, "no such sync any more")
