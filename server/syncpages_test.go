@@ -169,7 +169,7 @@ func TestALinkIsSavedSwitchedAndForgotten(t *testing.T) {
 	expectSeen(t, ann.Open(syncsAt), 200, "all synced")
 
 	h.vercel.Break("/", standin.Status(500))
-	s = expectSeen(t, ann.Submit(syncsAt, "do", "sync", "link", link[1]), 502, "Vercel did not answer.", "Sync now")
+	expectSeen(t, ann.Submit(syncsAt, "do", "sync", "link", link[1]), 502, "Vercel did not answer.", "Sync now")
 	expectSeen(t, ann.Submit(syncsAt, "do", "auto", "link", link[1]), 502, "Vercel did not answer.")
 	h.vercel.Heal()
 	expectSeen(t, ann.Open("/connections/"+id), 200, "This saved sync goes with it", "ann/api", "site "+markup)
