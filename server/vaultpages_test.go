@@ -115,7 +115,7 @@ func TestPeopleCreateVaults(t *testing.T) {
 	in.User("ann")
 	in.User("bob")
 	b := inBrowser(in, "ann")
-	expect(t, in.Browser().Submit("/", "repoFullName", "ann/api"), 303, "/login?return=%2F")
+	expectKept(t, in.Browser().Submit("/", "repoFullName", "ann/api"))
 	expect(t, b.Submit("/", "repoFullName", " ann/api "), 303, "/vaults/ann/api")
 	expectSeen(t, b.Open("/vaults/ann/api"), 200, "The vault is there", "There is no secret in this vault yet.")
 	for name, want := range map[string]struct {

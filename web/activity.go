@@ -106,6 +106,9 @@ func (c Chart) Sum() (sum ChartDay) {
 	return sum
 }
 
+// Shows reports whether there is anything to draw.
+func (c Chart) Shows() bool { return c.Cut || c.Sum() != ChartDay{} }
+
 // First and last day.
 func (c Chart) First() time.Time { return c.Days[0].Day }
 

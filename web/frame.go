@@ -12,8 +12,8 @@ type Frame struct {
 	Operator bool
 }
 
-// Script is none, unless a page has one.
-func (Frame) Script() string { return "" }
+// Script is what every page has, unless a page has more. That has this as well.
+func (Frame) Script() string { return "busy.js" }
 
 // Place is a page that the navigation leads to.
 type Place struct {
@@ -56,7 +56,7 @@ type Search struct {
 	Keep  []Kept // parameters that stay with the list
 }
 
-// Kept is a parameter of an address.
+// Kept is a parameter of an address, or a field of a form, that stays as it is.
 type Kept struct{ Name, Value string }
 
 // Confirmation asks to type something before it is gone for good.

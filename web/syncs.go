@@ -171,7 +171,7 @@ func (s Syncs) Script() string {
 			return "sync.js"
 		}
 	}
-	return ""
+	return s.Frame.Script()
 }
 
 // Script shows how far the sync has come.
@@ -179,7 +179,7 @@ func (s OneSync) Script() string {
 	if s.Running() && s.Mine {
 		return "sync.js"
 	}
-	return ""
+	return s.Frame.Script()
 }
 
 // Count is how many keys an action would be done to.

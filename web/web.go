@@ -47,7 +47,7 @@ const StaticPath = "/static/"
 type Page interface {
 	file() string // of its template
 	Title() string
-	Script() string // module that makes the page more comfortable, or ""
+	Script() string // module that makes the page more comfortable
 }
 
 // SignIn asks who somebody is.
@@ -96,6 +96,7 @@ type Explanation struct {
 	Frame
 	Heading string
 	Slug    string
+	Name    string // the title on the wire
 	Status  int
 	Means   string
 	Do      []string

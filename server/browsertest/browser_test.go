@@ -31,7 +31,8 @@ type browser struct {
 	host []string // that of its code host, if people sign in there
 	ctx  context.Context
 
-	scripted bool // whether the scripts of pages run
+	scripted     bool // whether the scripts of pages run
+	clicks, keys int  // how often the mouse and the keyboard were used so far
 
 	mu         sync.Mutex
 	documents  map[string]bool // addresses of pages that came
@@ -114,6 +115,10 @@ func (b *browser) watch(event any) {
 		if e.Type == network.ResourceTypeDocument {
 			b.documents[e.Response.URL] = true
 		}
+	case *network.EventLoadingFailed:
+		if e.Type == network.ResourceTypeDocument && !e.Canceled {
+			b.complaints = append(b.complaints, "a page did not come: "+e.ErrorText)
+		}
 	case *log.EventEntryAdded:
 		// That a page itself came with an error's status is no mistake of the page.
 		ofPage := e.Entry.Source == log.EntrySourceNetwork && b.documents[e.Entry.URL]
@@ -169,7 +174,7 @@ func (b *browser) at() string {
 // text is what can be read on the page.
 func (b *browser) text() string {
 	b.t.Helper()
-	return get(b, chromedp.Evaluate[string]("document.body.innerText"))
+	return get(b, chromedp.Evaluate[string]("document.body?.innerText ?? ''"))
 }
 
 // heading is the page's heading.
@@ -205,6 +210,9 @@ func (b *browser) find(name string, roles ...accessibilityRole) cdp.BackendNodeI
 				}
 			}
 		}
+		if at := b.at(); strings.HasPrefix(at, "chrome-error:") {
+			b.t.Fatalf("instead of a page with %v %q the browser shows %s, and complained: %q\n%s", roles, name, at, b.complained(), b.text())
+		}
 		if !time.Now().Before(end) {
 			b.t.Fatalf("the page at %s has no %v %q:\n%s", b.at(), roles, name, b.text())
 		}
@@ -228,12 +236,14 @@ func (b *browser) fill(name, text string) {
 	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(name, textBox, searchBox, comboBox)})
 	do(b, chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	do(b, chromedp.KeyEvent("\b"+text))
+	b.clicks, b.keys = b.clicks+1, b.keys+len(text)
 }
 
 // press clicks on a button or link and waits for the page that comes.
 func (b *browser) press(name string) {
 	b.t.Helper()
 	b.comes(clickOn(b.find(name, button, link)))
+	b.clicks++
 }
 
 // clickOn clicks on the middle of something.
@@ -256,6 +266,17 @@ func clickOn(node cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 func (b *browser) comes(step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	get(b, chromedp.WaitEvent(page.LoadEventFired, nil, step))
+}
+
+// cursorIn waits until what has this name has the keyboard: a page gives it away
+// after it came.
+func (b *browser) cursorIn(name string) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); b.focused() != name; time.Sleep(20 * time.Millisecond) {
+		if !time.Now().Before(end) {
+			b.t.Fatalf("at %s the cursor is in %q, want %q", b.at(), b.focused(), name)
+		}
+	}
 }
 
 // focused is the name of what has the keyboard.

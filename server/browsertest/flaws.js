@@ -27,7 +27,7 @@
 		if (!e.labels.length && !e.getAttribute("aria-label")) found.push(`${named(e)} has no label`);
 	}
 	for (const e of document.querySelectorAll("button, a")) {
-		if (!e.innerText.trim() && !e.getAttribute("aria-label")) found.push(`${named(e)} has no name`);
+		if (!e.textContent.trim() && !e.getAttribute("aria-label")) found.push(`${named(e)} has no name`);
 		const box = e.getBoundingClientRect();
 		const inText = e.closest("p") && !e.classList.contains("button");
 		if (shown(e) && !inText && (box.height < 24 || box.width < 24)) found.push(`${named(e)} is too small to hit: ${Math.round(box.width)}×${Math.round(box.height)}`);

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 // complains waits until the browser has complained of all of this.
@@ -30,6 +32,8 @@ func TestTheBrowserComplains(t *testing.T) {
 		switch r.URL.Path {
 		case "/":
 			fmt.Fprint(w, `<h1>Bad</h1><img src="http://192.0.2.1/a.png"><img src="http://vault.example/b.png"><script>console.log("here"); document.title = "changed"</script>`)
+		case "/gone":
+			panic(http.ErrAbortHandler)
 		case "/policy":
 			w.Header().Set("Content-Security-Policy", "default-src 'none'")
 			fmt.Fprint(w, `<h1>Refused</h1><style>h1 { color: red }</style>`)
@@ -52,6 +56,8 @@ func TestTheBrowserComplains(t *testing.T) {
 	b.complains("console.log")
 	b.open("/policy")
 	b.complains("security: ")
+	do(b, chromedp.Evaluate[chromedp.Void](`location.href = "/gone"`))
+	b.complains("a page did not come: net::ERR_EMPTY_RESPONSE")
 	before := len(b.complained())
 	if status := b.open("/nothing"); status != http.StatusNotFound || len(b.complained()) != before {
 		t.Errorf("a page with status %d is complained of: %q", status, b.complained()[before:])

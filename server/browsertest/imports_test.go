@@ -1,14 +1,12 @@
 package browsertest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/dom"
-	"github.com/chromedp/chromedp"
 )
 
 // choose puts a file into the field for one.
@@ -70,17 +68,6 @@ func TestSomebodyImportsAFileAndSkipsALine(t *testing.T) {
 	b.looksGood("raw-after-sign-in")
 }
 
-// drops drops a file on the form for one, and waits for the page that comes.
-func (b *browser) drops(content string) {
-	b.t.Helper()
-	const drop = `(() => {
-		const files = new DataTransfer();
-		files.items.add(new File([%q], "x.env"));
-		document.querySelector("form[data-drop]").dispatchEvent(new DragEvent("drop", { dataTransfer: files, cancelable: true, bubbles: true }));
-	})()`
-	b.comes(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(drop, content)))
-}
-
 // TestAFileCanBeDropped, where scripts run.
 func TestAFileCanBeDropped(t *testing.T) {
 	in := serve(t)
@@ -88,6 +75,6 @@ func TestAFileCanBeDropped(t *testing.T) {
 	b.scripts(true)
 	b.open("/vaults/ann/app/import")
 	b.find("See what would change", button)
-	b.drops("DROPPED=1\n")
+	b.drops("x.env", "DROPPED=1\n")
 	b.wants("What would change in development", "DROPPED", "1 to create")
 }

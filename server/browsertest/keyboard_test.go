@@ -55,9 +55,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 	laptop, b := newTerminal(t), newBrowser(t, in.url)
 	login := laptop.logsIn(in.url)
 	b.open("/device")
-	if got := b.focused(); got != "Username" {
-		t.Fatalf("the cursor is in %q", got)
-	}
+	b.cursorIn("Username")
 	do(b, chromedp.KeyEvent("ann"))
 	if got := b.tab(); got != "Password" {
 		t.Fatalf("after the name comes %q", got)
@@ -66,9 +64,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 	b.enter()
 
 	b.wants("Sign a program in")
-	if got := b.focused(); got != "Code" {
-		t.Fatalf("the cursor is in %q", got)
-	}
+	b.cursorIn("Code")
 	do(b, chromedp.KeyEvent(login.code))
 	b.enter()
 

@@ -138,6 +138,54 @@ func TestPagesOfABoundInstanceLookGood(t *testing.T) {
 	b.looksGood("forge-not-signed-in")
 }
 
+// TestEmptyPagesLookGood where nothing was done yet, and where nothing may be.
+func TestEmptyPagesLookGood(t *testing.T) {
+	in := serve(t)
+	in.user("ann")
+	b := newBrowser(t, in.url)
+	b.open("/")
+	b.signIn("ann", password)
+	b.wants("Vaults", "There is no vault yet that you can reach.")
+	b.looksGood("no-vaults")
+	for _, at := range [][2]string{{"/orgs", "no-orgs"}, {"/activity", "activity-short"}, {"/operator", "forbidden"}, {"/setup/vault", "first-vault"}} {
+		b.open(at[0])
+		b.looksGood(at[1])
+	}
+	b.press("See what it holds")
+	b.looksGood("first-vault-empty")
+	b.fill("Repository", "nonsense")
+	b.press("Make an empty vault")
+	b.looksGood("first-vault-wrong")
+	b.open("/")
+	b.fill("Repository", "ann/app")
+	b.press("Create vault")
+	for _, page := range []string{"history", "compare", "import", "raw/development", "access", "environments/staging"} {
+		b.open("/vaults/ann/app/" + page)
+		b.looksGood("empty-" + strings.ReplaceAll(page, "/", "-"))
+	}
+	b.fill("New name", "X")
+	b.press("Rename")
+	b.looksGood("environment-wrong")
+}
+
+// TestPagesForReadersLookGood, who are offered nothing that they may not do.
+func TestPagesForReadersLookGood(t *testing.T) {
+	in := serve(t)
+	in.furnish()
+	in.user("bob")
+	in.operator("", "admin", "repo", "grant", "ann/app", "bob", "read")
+	b := newBrowser(t, in.url)
+	b.open("/vaults/ann/app")
+	b.signIn("bob", password)
+	b.looksGood("reader-matrix")
+	b.press("SESSION in development: set")
+	b.looksGood("reader-secret")
+	for _, page := range []string{"compare", "import", "history", "trash", "environments", "access", "settings"} {
+		b.open("/vaults/ann/app/" + page)
+		b.looksGood("reader-" + page)
+	}
+}
+
 // shows has the browser show a page that comes from nowhere.
 func (b *browser) shows(page string) {
 	b.t.Helper()

@@ -50,6 +50,43 @@ func TestSomebodyGoesBackToWhatWas(t *testing.T) {
 	}
 }
 
+// TestAnOldVersionComesBack to whoever reads the secret.
+func TestAnOldVersionComesBack(t *testing.T) {
+	in := serve(t)
+	b := in.furnish()
+	c := in.change(b, "DATABASE_URL=mistaken\nSESSION=same\n")
+	b.open("/vaults/ann/app")
+	b.press("DATABASE_URL in production: differs, C")
+	b.press("Show version 1")
+	b.wants("DATABASE_URL in production protected", "Value of version 1", "one")
+	b.press("Restore version 1")
+	b.wants("DATABASE_URL in production protected", "The old value is the current one again, as a new version.", "Version 3")
+	if got := c.run("get", "DATABASE_URL", "--repo", "ann/app", "-e", "production"); strings.TrimSpace(got) != "one" {
+		t.Errorf("the value is %q", got)
+	}
+}
+
+// TestWhatWasTrashedIsTakenBack with one click.
+func TestWhatWasTrashedIsTakenBack(t *testing.T) {
+	in := serve(t)
+	b := in.furnish()
+	c := in.change(b, "DATABASE_URL=one\nSESSION=same\n")
+	b.open("/vaults/ann/app")
+	b.press("SESSION in production: set")
+	b.press("Move to the trash")
+	b.press("Move to the trash")
+	b.wants("Secrets", "The secret is in the trash.")
+	c.fails(3, "get", "SESSION", "--repo", "ann/app", "-e", "production")
+	b.press("Undo")
+	b.wants("Secrets", "out of the trash again")
+	if got := c.run("get", "SESSION", "--repo", "ann/app", "-e", "production"); strings.TrimSpace(got) != "same" {
+		t.Errorf("the value is %q", got)
+	}
+	b.press("Trash")
+	b.wants("Trash", "There is nothing in the trash.")
+	b.looksGood("trash-empty")
+}
+
 // TestTwoRollBackAtTheSameTime: who comes second looks again.
 func TestTwoRollBackAtTheSameTime(t *testing.T) {
 	in := serve(t)

@@ -28,9 +28,7 @@ func TestSomebodySignsInWithAPassword(t *testing.T) {
 	if got := get(b, chromedp.Value(chromedp.ID("username"))); got != "ann" {
 		t.Errorf("the name was %q afterwards", got)
 	}
-	if got := b.focused(); got != "Password" {
-		t.Errorf("the cursor is in %q", got)
-	}
+	b.cursorIn("Password")
 	b.fill("Password", password)
 	b.press("Sign in")
 	if b.at() != wanted {
@@ -76,7 +74,7 @@ func TestAnAddressWithoutAPageLeadsHome(t *testing.T) {
 	if status := b.open("/nowhere"); status != http.StatusNotFound {
 		t.Errorf("status %d", status)
 	}
-	b.wants("Not Found", "There is nothing at this address")
+	b.wants("There is nothing here", "There is nothing at this address")
 	b.press("Home")
 	b.signIn("ann", password)
 	b.wants("Vaults", "ann")

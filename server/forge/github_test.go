@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -460,11 +459,7 @@ func TestGitHubTakesFormsAsDeliveries(t *testing.T) {
 
 // TestGitHubExamples reads GitHub's own examples of deliveries.
 func TestGitHubExamples(t *testing.T) {
-	dir := os.Getenv("COFFER_OCTOKIT")
-	if dir == "" {
-		t.Skip("COFFER_OCTOKIT is not set to the folder node_modules/@octokit with the packages openapi and webhooks-examples")
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "webhooks-examples", "api.github.com", "index.json"))
+	text, err := os.ReadFile(standin.Described(t, "@octokit/webhooks-examples", "api.github.com", "index.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ const (
 var makers = []maker{
 	{Vercel, "Vercel", newVercel},
 	{Netlify, "Netlify", newNetlify},
+	{Railway, "Railway", newRailway},
 	{GitHubActions, "GitHub Actions", newGitHubActions},
 }
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -135,12 +136,13 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 		w := call(h, "GET", "/errors/"+string(code), "", "Authorization", "")
 		expectStatus(t, w, 200)
 		e := explanations[code]
-		if len(e.Means) < 30 || len(e.Do) < 2 || strings.Count(w.Body.String(), "<li>") != len(e.Do) {
+		if len(e.Head) < 10 || len(e.Means) < 30 || len(e.Do) < 2 || strings.Count(w.Body.String(), "<li>") != len(e.Do) {
 			t.Errorf("%s explains little: %s", code, w.Body)
 		}
 		for _, part := range []string{"<!DOCTYPE html>\n<html lang=\"en\">", `<meta charset="utf-8">`,
 			`<meta name="viewport" content="width=device-width, initial-scale=1">`,
-			"<title>" + k.title + " · coffer</title>", "<h1>" + k.title + "</h1>", "</html>\n"} {
+			"<title>" + e.Head + " · coffer</title>", "<h1>" + e.Head + "</h1>",
+			"<code>" + string(code) + "</code>: HTTP status " + strconv.Itoa(k.status) + ", " + k.title + ".", "</html>\n"} {
 			if !strings.Contains(w.Body.String(), part) {
 				t.Errorf("%s lacks %s: %s", code, part, w.Body)
 			}
@@ -153,11 +155,14 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 	}
 }
 
+// ownModule is how a page names its module.
+var ownModule = regexp.MustCompile(`<script type="module" src="(?:/base)?/static/[a-z]+\.[0-9a-f]{16}\.js"></script>`)
+
 // expectOwnPage wants a page that closes what it opens, and needs nothing but our
-// stylesheet and icon, and no room to the side.
+// stylesheet, icon and module, and no room to the side.
 func expectOwnPage(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
-	text := w.Body.String()
+	text := ownModule.ReplaceAllString(w.Body.String(), "")
 	for _, part := range []string{"<script", "<style", "<img", "style=", "src=", "http-equiv", "<table", "://"} {
 		if strings.Contains(text, part) {
 			t.Errorf("page with %s: %s", part, text)

@@ -7,14 +7,17 @@ import (
 	"coffer/web"
 )
 
-// explanation is what the page of an error says: the cause, and what helps.
+// explanation is what pages say of an error: what they are headed by, the cause,
+// and what helps.
 type explanation struct {
+	Head  string
 	Means string
 	Do    []string
 }
 
 var explanations = map[api.Code]explanation{
 	api.BadRequest: {
+		"The request cannot be read",
 		"The server could not read the request, or it could be read in more than one way. It may be broken JSON, text that is not UTF-8, a name that comes twice, or a body that is missing.",
 		[]string{
 			"Read the error's detail: it says what is wrong and, for broken JSON, at which byte.",
@@ -22,6 +25,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Unauthorized: {
+		"Nobody is signed in",
 		"The request had no credential, or one that the server does not know, or no longer: it may be mistyped, expired or revoked.",
 		[]string{
 			"Sign in again, or take another API key.",
@@ -29,6 +33,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Forbidden: {
+		"You may not do that",
 		"The server knows who is asking, but this is not allowed. The reason may be the scope of an API key, the role on the repository, the rights in the environment, a test key in a protected environment, or the address that the request came from.",
 		[]string{
 			"Read the error's detail: it names what is missing.",
@@ -37,6 +42,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.PlanLimit: {
+		"The plan does not allow that",
 		"This would go beyond what the account's plan allows: so many private vaults, environments, secrets, or secrets in one push.",
 		[]string{
 			"Read the error's detail: it names the limit.",
@@ -45,6 +51,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.NotFound: {
+		"There is nothing here",
 		"Nothing is at this address, or it is nothing that you may know about: without a role on a repository, its vault looks as if it did not exist.",
 		[]string{
 			"Check the spelling of the address, the repository, the environment and the key.",
@@ -53,6 +60,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.MethodNotAllowed: {
+		"This address cannot be used like that",
 		"The address exists, but not for this HTTP method.",
 		[]string{
 			"Use one of the methods that the answer's Allow header names.",
@@ -60,6 +68,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Conflict: {
+		"That does not go with what is there now",
 		"It exists already, or its present state does not allow this. Somebody may have been faster than you.",
 		[]string{
 			"Look at the present state, then decide whether the request is still needed.",
@@ -67,6 +76,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.TooLarge: {
+		"That is too much at once",
 		"The body of the request is larger than 1,048,576 bytes.",
 		[]string{
 			"Send fewer secrets at once: push them in parts with the mode merge.",
@@ -74,6 +84,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Invalid: {
+		"Something does not fit",
 		"The request can be read, but some of its fields break a rule.",
 		[]string{
 			"The error's list \"errors\" names each of these fields and its rule.",
@@ -81,6 +92,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.RateLimited: {
+		"That was too often in a short time",
 		"Too many requests came in a short time.",
 		[]string{
 			"Wait as many seconds as the Retry-After header says, then try again.",
@@ -89,6 +101,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Internal: {
+		"Something went wrong here",
 		"Something went wrong on the server. It is not the fault of your request.",
 		[]string{
 			"Try again in a moment.",
@@ -96,6 +109,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.ProviderFailed: {
+		"Another service failed",
 		"Another service that the request needs, such as a hosting provider, failed or did not answer.",
 		[]string{
 			"Try again later.",
@@ -103,6 +117,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Sealed: {
+		"This vault is sealed",
 		"The vault is locked, or was never set up: the server does not have its master key, so it cannot read any secret. This is usual after a restart that could not find the key.",
 		[]string{
 			"If you are the operator, open it with \"coffer unseal\", or set a new server up with \"coffer init\".",
@@ -110,6 +125,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Unavailable: {
+		"The server cannot do that now",
 		"The server cannot answer now. Most often the code host cannot be reached, so that roles cannot be checked; then nobody gets in on an old answer.",
 		[]string{
 			"Try again after as many seconds as the Retry-After header says.",
@@ -117,6 +133,7 @@ var explanations = map[api.Code]explanation{
 		},
 	},
 	api.Timeout: {
+		"That took too long",
 		"The request took longer than 30 seconds and was stopped. Nothing was written.",
 		[]string{
 			"Try again. If it happens often, send less at once.",
@@ -134,5 +151,5 @@ func errorPage(x *exchange) error {
 		return api.Errorf(api.NotFound, "There is no error of this name.")
 	}
 	e := explanations[code]
-	return x.show(http.StatusOK, web.Explanation{Heading: k.title, Slug: string(code), Status: k.status, Means: e.Means, Do: e.Do})
+	return x.show(http.StatusOK, web.Explanation{Heading: e.Head, Slug: string(code), Name: k.title, Status: k.status, Means: e.Means, Do: e.Do})
 }

@@ -55,14 +55,15 @@ func (x *exchange) enterVault() error {
 	return err
 }
 
-// act is the operation of a form. It is taken from our own pages only.
+// act is the operation of a form. It is taken from our own pages only. Whoever is
+// signed in no more gets it back, to send it again.
 func act(do func(*exchange, url.Values) error) operation {
 	return screen(func(x *exchange) error {
 		if err := x.ours(); err != nil {
 			return err
 		}
 		if err := x.known(); err != nil {
-			return err
+			return x.keep(err)
 		}
 		form, err := x.form()
 		if err != nil {

@@ -30,7 +30,7 @@ func TestFormsAreTakenFromOurOwnPages(t *testing.T) {
 			expectStatus(t, call(h, "POST", path, "a=1", foreign...), 403)
 		}
 		h = testFace(&doorman{identify: api.Errorf(api.Unauthorized, "No.")}, forms...)
-		w := call(h, "POST", path, "a=1", "Referer", "https://vault.example/keys")
+		w := call(h, "POST", path, "", "Referer", "https://vault.example/keys")
 		if expectStatus(t, w, 303); w.Header().Get("Location") != "/login?return=%2Fkeys" {
 			t.Errorf("to %q", w.Header().Get("Location"))
 		}

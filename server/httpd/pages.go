@@ -34,7 +34,8 @@ import (
 //	pathOf(owner, repo) string                 // of a vault's first page
 //
 // Errors are returned as they are: screen makes pages of them, and leads who is not
-// signed in any more to the sign-in and back. Rights are never decided here.
+// signed in any more to the sign-in and back; what act was sent is kept meanwhile
+// (unsent.go). Rights are never decided here.
 
 // pages are the routes that people see in a browser. They are no part of the
 // API: whatever happens, they answer with a page.
@@ -55,18 +56,15 @@ func signInPages() []route {
 		{method: post, path: signInPath, bucket: inLogin, run: screen(signIn)},
 		{method: get, path: forgePath, bucket: inGeneral, run: screen(departForForge)},
 		{method: get, path: callbackPath, bucket: inLogin, run: screen(returnFromForge)},
+		{method: get, path: besidePath, bucket: inGeneral, run: signedIn(signedInBeside)},
 		{method: post, path: "/logout", bucket: inGeneral, run: screen(signOut)},
 	}
 }
 
-// pagePolicy lets a page have our own stylesheet, icon and forms, and nothing
-// else. A form whose answer leads to another server is none of ours: Chromium
-// holds form-action against redirects, too.
-const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-// scriptPolicy is pagePolicy for pages that have a module of ours, which may ask
-// our own API.
-const scriptPolicy = pagePolicy + "; script-src 'self'; connect-src 'self'"
+// pagePolicy lets a page have our own stylesheet, icon, modules and forms, and
+// nothing else; modules ask our own API only. A form whose answer leads to another
+// server is none of ours: Chromium holds form-action against redirects, too.
+const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'"
 
 var sameOrigin = []string{"same-origin"}
 
@@ -122,9 +120,6 @@ func (x *exchange) show(status int, p web.Page) error {
 	}
 	h := x.w.Header()
 	h.Set("Content-Security-Policy", pagePolicy)
-	if p.Script() != "" {
-		h.Set("Content-Security-Policy", scriptPolicy)
-	}
 	h["Content-Type"] = htmlType
 	x.write(status, buf.Bytes())
 	return nil
@@ -140,7 +135,7 @@ func (x *exchange) failPage(err error) {
 		return
 	}
 	x.advise(e)
-	m := web.Message{Frame: x.frame(), Heading: k.title, Text: e.Message, Next: x.wayOn(e.Code), Trace: x.id}
+	m := web.Message{Frame: x.frame(), Heading: explanations[e.Code].Head, Text: e.Message, Next: x.wayOn(e.Code), Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means
 	}

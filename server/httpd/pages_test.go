@@ -20,7 +20,7 @@ func expectPage(t *testing.T, h http.Header) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
-		"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'",
 	} {
 		if got := h.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -20,6 +20,7 @@ const (
 	signInPath   = "/login"
 	forgePath    = signInPath + "/forge"
 	callbackPath = signInPath + "/callback" // registered at the code host
+	besidePath   = "/signed-in"             // for a window that was opened to sign in beside another
 )
 
 // signInPage asks who somebody is.
@@ -110,6 +111,9 @@ func (x *exchange) form() (url.Values, error) {
 		body = x.body.Bytes()
 	}
 	form, err := parseForm(x.r.Header.Get("Content-Type"), body)
+	if err == nil {
+		err = unpack(form)
+	}
 	if err != nil {
 		return nil, api.Errorf(api.BadRequest, "The form cannot be read. Go back and send it again.")
 	}
@@ -124,10 +128,12 @@ func (x *exchange) form() (url.Values, error) {
 	return form, nil
 }
 
+const multipartForm = "multipart/form-data"
+
 // parseForm reads a form in either of the ways in which browsers send them.
 func parseForm(contentType string, body []byte) (url.Values, error) {
 	kind, params, err := mime.ParseMediaType(contentType)
-	if err != nil || kind != "multipart/form-data" {
+	if err != nil || kind != multipartForm {
 		return url.ParseQuery(string(body))
 	}
 	form := make(url.Values)

@@ -43,6 +43,10 @@ func admit(who Caller, act access.Action) error {
 		return nil
 	}
 	row := act.Row()
+	if row.Kinds&who.kinds() == 0 && row.Kinds&access.OperatorSession != 0 && who.kinds()&access.Session != 0 {
+		return &refusal{reason: denial, answer: api.Errorf(api.Forbidden,
+			"Only operators of this server may do this. Ask one of them to do it, or to let you.")}
+	}
 	if row.Kinds&who.kinds() == 0 {
 		return &refusal{reason: denial, answer: api.Errorf(api.Forbidden,
 			"This cannot be done with this kind of credential (%s); it takes: %s.", who.kind, row.Kinds)}

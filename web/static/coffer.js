@@ -1,4 +1,5 @@
 // What the modules of our pages share.
+import "./busy.js";
 
 // The API is beside the assets, whatever path a proxy serves us below.
 const api = new URL("../v1/", import.meta.url);

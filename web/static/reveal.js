@@ -1,4 +1,5 @@
 // Shows and copies values that somebody asks for, and hides them again.
+import { during } from "./busy.js";
 import { ask, say } from "./coffer.js";
 
 // How long a value stays on the page, in milliseconds.
@@ -45,7 +46,7 @@ export class Peek {
 			return this.#text;
 		}
 		try {
-			this.#asking ??= read(this.#at).finally(() => { this.#asking = null; });
+			this.#asking ??= during(read(this.#at), "Fetching the value.").finally(() => { this.#asking = null; });
 			return await this.#asking;
 		} catch (failure) {
 			this.#tell(failure.status === 401 ? "Your session has ended. Sign in in another tab, then try again here." : failure.message);

@@ -1,5 +1,6 @@
 // The bar with the changes that are not saved, the table that shows them, and how
 // they are saved.
+import { begin } from "./busy.js";
 import { ask, make, one, quiet, say } from "./coffer.js";
 import { masked } from "./draft.js";
 import { about, cellOf } from "./grid.js";
@@ -38,7 +39,7 @@ export class Review {
 			make("p", { role: "status" }, this.#draft.summary),
 			make("div", { class: "choices" },
 				make("button", { type: "button", class: "quiet", click: () => this.#show() }, "Review"),
-				make("button", { type: "button", click: () => this.#save() }, "Save")));
+				make("button", { type: "button", click: (event) => this.#save(event.currentTarget) }, "Save")));
 		if (this.#draft.empty) {
 			this.#answers = [];
 			this.#problems.replaceChildren();
@@ -66,7 +67,7 @@ export class Review {
 			this.#problems,
 			make("ul", { class: "rows" }, ...this.#draft.changes.map((change) => this.#line(change))),
 			make("div", { class: "choices" },
-				make("button", { type: "button", click: () => this.#save() }, this.#problems.hasChildNodes() ? "Save again" : "Save"),
+				make("button", { type: "button", click: (event) => this.#save(event.currentTarget) }, this.#problems.hasChildNodes() ? "Save again" : "Save"),
 				toggle,
 				quiet("Discard all", undefined, () => {
 					if (confirm("Discard all changes that are not saved?")) {
@@ -107,7 +108,7 @@ export class Review {
 
 	// #save pushes each environment that has changes. What could not be saved stays in
 	// the draft, with the reason.
-	async #save() {
+	async #save(button) {
 		if (this.#busy) {
 			return;
 		}
@@ -119,6 +120,7 @@ export class Review {
 			return;
 		}
 		this.#busy = true;
+		const end = begin("Saving.", button);
 		const problems = [];
 		const done = [];
 		for (const environment of this.#draft.environments) {
@@ -133,6 +135,7 @@ export class Review {
 			}
 		}
 		this.#busy = false;
+		end();
 		if (this.#draft.empty) {
 			this.#leave(`Saved. ${done.join("; ")}.`);
 			return;

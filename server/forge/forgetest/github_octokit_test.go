@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,25 +14,15 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/standin"
 )
-
-// octokit is the folder of the npm packages @octokit/openapi and
-// @octokit/webhooks-examples, which hold GitHub's own descriptions.
-func octokit(t *testing.T, name ...string) string {
-	t.Helper()
-	dir := os.Getenv("COFFER_OCTOKIT")
-	if dir == "" {
-		t.Skip("COFFER_OCTOKIT is not set to the folder node_modules/@octokit with the packages openapi and webhooks-examples")
-	}
-	return filepath.Join(append([]string{dir}, name...)...)
-}
 
 // TestGitHubAnswersAsDescribed holds every answer that the rules get to see
 // against GitHub's own description, of github.com and of Enterprise Server.
 func TestGitHubAnswersAsDescribed(t *testing.T) {
 	for _, name := range []string{"api.github.com", "ghes-3.19"} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := openapi3.NewLoader().LoadFromFile(octokit(t, "openapi", "generated", name+".json"))
+			doc, err := openapi3.NewLoader().LoadFromFile(standin.Described(t, "@octokit/openapi", "generated", name+".json"))
 			if err != nil {
 				t.Fatal(err)
 			}

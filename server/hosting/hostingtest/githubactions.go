@@ -33,6 +33,7 @@ type GitHubActions struct {
 	clock   time.Time // moves by a second with every change: GitHub tells no less
 	ids     int64
 	repos   map[int64]*githubRepo
+	moved   map[string]int64 // by old name
 	tokens  map[string]*GitHubToken
 	secrets []string
 }
@@ -74,7 +75,7 @@ type githubSecret struct {
 func NewGitHubActions(t testing.TB) *GitHubActions {
 	g := &GitHubActions{
 		clock: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), ids: 1000,
-		repos: map[int64]*githubRepo{}, tokens: map[string]*GitHubToken{},
+		repos: map[int64]*githubRepo{}, moved: map[string]int64{}, tokens: map[string]*GitHubToken{},
 	}
 	mux := http.NewServeMux()
 	g.routes(mux)
@@ -177,7 +178,10 @@ func (g *GitHubActions) ReadOnly(repo int64) { g.Change(func() { g.repos[repo].r
 
 // Rename gives a repository another name.
 func (g *GitHubActions) Rename(repo int64, name string) {
-	g.Change(func() { g.repos[repo].name = name })
+	g.Change(func() {
+		g.moved[g.repos[repo].name] = repo
+		g.repos[repo].name = name
+	})
 }
 
 // RemoveEnvironment takes an environment away, with its secrets.

@@ -29,11 +29,14 @@ func (g *GitHubActions) routes(mux *http.ServeMux) {
 	at := func(pattern string, answer func(*githubAsk)) { mux.HandleFunc(pattern, g.asked(answer)) }
 	repo := func(answer func(*githubAsk, *githubRepo)) func(*githubAsk) {
 		return func(a *githubAsk) {
-			if r := g.named(a.token, a.r.PathValue("owner")+"/"+a.r.PathValue("repo")); r != nil {
+			name := a.r.PathValue("owner") + "/" + a.r.PathValue("repo")
+			if r := g.named(a.token, name); r != nil {
 				answer(a, r)
-				return
+			} else if id := g.moved[name]; slices.Contains(a.token.Repos, id) {
+				a.redirect(name, id)
+			} else {
+				a.fail(http.StatusNotFound, "Not Found")
 			}
-			a.fail(http.StatusNotFound, "Not Found")
 		}
 	}
 	place := func(answer func(*githubAsk, *githubPlace)) func(*githubAsk) {
@@ -107,7 +110,18 @@ func (a *githubAsk) fail(status int, message string) {
 	a.json(status, object{"message": message, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)})
 }
 
-// page cuts a page out of a list, and says in the Link header where the others
+// redirect leads from a repository's old name to where it has its id.
+func (a *githubAsk) redirect(old string, id int64) {
+	status := http.StatusMovedPermanently
+	if a.r.Method != http.MethodGet {
+		status = http.StatusTemporaryRedirect
+	}
+	to := fmt.Sprintf("%s/api/v3/repositories/%d%s", a.g.URL, id, strings.TrimPrefix(a.r.URL.Path, "/repos/"+old))
+	a.rw.Header().Set("Location", to)
+	a.json(status, object{"message": "Moved Permanently", "url": to, "documentation_url": "https://docs.github.com/rest"})
+}
+
+// githubPage cuts a page out of a list, and says in the Link header where the others
 // are.
 func githubPage[T any](a *githubAsk, all []T) []T {
 	n, _ := strconv.Atoi(a.r.URL.Query().Get("page"))

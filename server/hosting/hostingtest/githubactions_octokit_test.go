@@ -1,8 +1,6 @@
 package hostingtest_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"coffer/server/hosting/hostingtest"
+	"coffer/server/standin"
 )
 
 // slow are rules under which nothing new is asked or answered.
@@ -22,13 +21,9 @@ var slow = []string{
 // get to see against GitHub's own description, of github.com and of Enterprise
 // Server.
 func TestGitHubActionsIsAsDescribed(t *testing.T) {
-	dir := os.Getenv("COFFER_OCTOKIT")
-	if dir == "" {
-		t.Skip("COFFER_OCTOKIT is not set to the folder node_modules/@octokit with the package openapi")
-	}
 	for _, name := range []string{"api.github.com", "ghes-3.19"} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(dir, "openapi", "generated", name+".json"))
+			doc, err := openapi3.NewLoader().LoadFromFile(standin.Described(t, "@octokit/openapi", "generated", name+".json"))
 			if err != nil {
 				t.Fatal(err)
 			}

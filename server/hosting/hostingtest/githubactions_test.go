@@ -176,9 +176,7 @@ func TestGitHubActionsListsWhatItsUserMayWrite(t *testing.T) {
 	h, g := githubActions(t, nil)
 	project := func(name string, change func(int64)) {
 		id := g.AddRepo(name)
-		if one, err := strconv.ParseInt(h.Project, 10, 64); err == nil {
-			g.GrantAll(one, id)
-		}
+		g.GrantAll(number(t, h), id)
 		change(id)
 	}
 	c := h.Credential()
@@ -203,32 +201,42 @@ func TestGitHubActionsListsWhatItsUserMayWrite(t *testing.T) {
 	}
 }
 
-func TestGitHubActionsWhenThePlaceIsGone(t *testing.T) {
-	h, g := githubActions(t, nil)
-	repo, err := strconv.ParseInt(h.Project, 10, 64)
+// number is the repository of a host.
+func number(t *testing.T, h *hostingtest.Host) int64 {
+	t.Helper()
+	id, err := strconv.ParseInt(h.Project, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(){
-		"environment removed": func() { g.RemoveEnvironment(repo, "production") },
-		"repository renamed":  func() { g.Rename(repo, "acme/motor") },
+	return id
+}
+
+// TestGitHubActionsWhenThePlaceIsGone has it change after it was found: nothing
+// is told of as done, and a renamed repository is found again.
+func TestGitHubActionsWhenThePlaceIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*hostingtest.GitHubActions, int64)
+		want   hosting.Code
+	}{
+		"environment removed": {func(g *hostingtest.GitHubActions, repo int64) { g.RemoveEnvironment(repo, "production") }, hosting.CodeNotFound},
+		"repository renamed":  {func(g *hostingtest.GitHubActions, repo int64) { g.Rename(repo, "acme/motor") }, hosting.CodeUnavailable},
 	} {
-		p, c, at := on(t, h, "production")
+		h, g := githubActions(t, nil)
+		p, as, at := on(t, h, "production")
 		h.Put("production", "KEY", "value")
-		change()
+		c.change(g, number(t, h))
 		got := codes{}
-		if err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "KEY"}}, got.note); !errors.Is(err, hosting.ErrNotFound) {
-			t.Errorf("%s: writing ends with %v, want %v", name, err, hosting.ErrNotFound)
+		if err := p.Write(t.Context(), as, at, []hosting.Write{{Key: "KEY"}}, got.note); err == nil || hosting.FailureOf(err).Code != c.want {
+			t.Errorf("%s: writing ends with %v, want %v", name, err, c.want)
 		}
-		if err := p.Delete(t.Context(), c, at, []hosting.Variable{{Key: "KEY"}}, got.note); !errors.Is(err, hosting.ErrNotFound) {
-			t.Errorf("%s: deleting ends with %v, want %v", name, err, hosting.ErrNotFound)
+		if err := p.Delete(t.Context(), as, at, []hosting.Variable{{Key: "KEY"}}, got.note); err == nil || hosting.FailureOf(err).Code != c.want {
+			t.Errorf("%s: deleting ends with %v, want %v", name, err, c.want)
 		}
 		if len(got) > 0 {
 			t.Errorf("%s: %v is told of", name, got)
 		}
-		h, g = githubActions(t, nil)
-		if repo, err = strconv.ParseInt(h.Project, 10, 64); err != nil {
-			t.Fatal(err)
+		if one, err := p.Find(t.Context(), as, h.Project, ""); err != nil || c.want == hosting.CodeUnavailable && one.Name != "acme/motor" {
+			t.Errorf("%s: found is %+v, error %v", name, one, err)
 		}
 	}
 }
@@ -236,13 +244,9 @@ func TestGitHubActionsWhenThePlaceIsGone(t *testing.T) {
 func TestGitHubActionsStopsWhereItMayNotWrite(t *testing.T) {
 	h, g := githubActions(t, nil)
 	p, c, at := on(t, h, "repository")
-	repo, err := strconv.ParseInt(h.Project, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Archive(repo)
+	g.Archive(number(t, h))
 	got := codes{}
-	err = p.Write(t.Context(), c, at, []hosting.Write{{Key: "A"}, {Key: "B"}}, got.note)
+	err := p.Write(t.Context(), c, at, []hosting.Write{{Key: "A"}, {Key: "B"}}, got.note)
 	if f := hosting.FailureOf(err); err == nil || f.Code != hosting.CodeForbidden || f.RequestID == "" || len(got) > 0 {
 		t.Errorf("writing ends with %v, told are %v", err, got)
 	}

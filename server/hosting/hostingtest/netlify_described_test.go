@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,16 +15,13 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"coffer/server/hosting/hostingtest"
+	"coffer/server/standin"
 )
 
 // netlifyDescription is Netlify's own.
 func netlifyDescription(t *testing.T) *openapi3.T {
 	t.Helper()
-	dir := os.Getenv("COFFER_DESCRIPTIONS")
-	if dir == "" {
-		t.Skip("COFFER_DESCRIPTIONS is not set to a folder node_modules with the package @netlify/open-api")
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "@netlify", "open-api", "dist", "swagger.json"))
+	text, err := os.ReadFile(standin.Described(t, "@netlify/open-api", "dist", "swagger.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ var lostRules = []Rule{
 
 // succeeded wants a run to have gone well in spite of a fault.
 func (s *scene) succeeded(o *told, err error, j job, before map[string]string) error {
-	p := problems{err, s.truth(o, j.name == "deleting", true, j.here, before)}
+	p := problems{err, s.truth(o, j.deleting, true, j.here, before)}
 	for key, out := range o.outcomes {
 		if out.Err != nil {
 			p.add("%s was not done: %w", key, out.Err)
@@ -53,7 +53,7 @@ func checkSenseless(ctx context.Context, h *Host) error {
 	var p problems
 	for _, name := range slices.Sorted(maps.Keys(spoils)) {
 		err := s.eachWrite(ctx, spoils[name], func(o *told, err error, j job, before map[string]string) error {
-			p := problems{s.truth(o, j.name == "deleting", false, j.here, before)}
+			p := problems{s.truth(o, j.deleting, false, j.here, before)}
 			if _, ok := errors.AsType[*hosting.Unavailable](err); err != nil && !ok {
 				p.add("the run ended with %w", err)
 			}

@@ -67,50 +67,45 @@ func checkDoneEnds(ctx context.Context, h *Host) error {
 	return p.err()
 }
 
-// job is a run of some size that writes in every way, or deletes.
+// job is a run that writes in every way, or deletes.
 type job struct {
-	name string
-	run  func(ctx context.Context, s *scene) (*told, error)
-	here map[string]string // what it leads to
+	name     string
+	deleting bool
+	run      func(context.Context) (*told, error)
+	here     map[string]string // what it leads to, of its own round
 }
 
-// jobs sets a place up anew, and says what can be run there: the keys of every
-// round are others.
-func (s *scene) jobs(ctx context.Context, round string) ([]job, map[string]string, error) {
+// jobs sets a place up anew, with keys that no other round has, and says what can
+// be run there: first to write, and then to delete. There is what the other place
+// has of it.
+func (s *scene) jobs(ctx context.Context, round string) (both [2]job, there map[string]string, err error) {
 	before := sum(s.fill("OLD"+round, 3), s.fill("GONE"+round, 3))
 	s.put(s.Here, before)
-	there := map[string]string{}
+	values := sum(s.fill("NEW"+round, 3), s.fill("OLD"+round, 3))
+	keys := slices.Sorted(maps.Keys(s.fill("GONE"+round, 3)))
 	if s.Share != nil {
 		there = s.fill("SHARED"+round, 2)
 		for key, value := range there {
 			s.Share(key, value)
 		}
 		maps.Copy(before, there)
+		values["SHARED"+round+"_000"] = s.value()
+		keys = append(keys, "SHARED"+round+"_001")
 	}
 	listed, err := s.list(ctx, s.here)
 	if err != nil {
-		return nil, nil, err
+		return both, nil, err
 	}
-	values := sum(s.fill("NEW"+round, 3), s.fill("OLD"+round, 3))
+	written := sum(before, values)
+	left := maps.Clone(written)
 	var gone []hosting.Variable
-	left := maps.Clone(before)
-	for key := range s.fill("GONE"+round, 3) {
+	for _, key := range keys {
 		gone = append(gone, listed[key])
 		delete(left, key)
 	}
-	if s.Share != nil {
-		key := "SHARED" + round
-		values[key+"_000"] = s.value()
-		gone = append(gone, listed[key+"_001"])
-		delete(left, key+"_001")
-	}
-	all := []job{
-		{"writing", func(ctx context.Context, s *scene) (*told, error) { return s.run(ctx, s.here, writes(values, listed)) }, sum(left, values)},
-		{"deleting", func(ctx context.Context, s *scene) (*told, error) { return s.drop(ctx, s.here, gone) }, nil},
-	}
-	all[0].here = sum(before, values)
-	all[1].here = sum(left, values)
-	return all, there, nil
+	both[0] = job{"writing", false, func(ctx context.Context) (*told, error) { return s.run(ctx, s.here, writes(values, listed)) }, written}
+	both[1] = job{"deleting", true, func(ctx context.Context) (*told, error) { return s.drop(ctx, s.here, gone) }, left}
+	return both, there, nil
 }
 
 // truth wants the keys that were told of as done to be so, and, if exact, no
@@ -136,53 +131,56 @@ func (s *scene) truth(o *told, deleting, exact bool, want, before map[string]str
 	return p.err()
 }
 
+// judge looks at how a run ended, given what was there before.
+type judge func(o *told, err error, j job, before map[string]string) error
+
 // eachWrite plays a fault at each request that changes something, in turn, in
-// runs of every kind, and has judge look at how the run ended. Afterwards the
+// runs of either kind, and has a judge look at how the run ended. Afterwards the
 // same is run again in good health, and must end right.
-func (s *scene) eachWrite(ctx context.Context, fault standin.Fault, judge func(o *told, err error, j job, before map[string]string) error) error {
+func (s *scene) eachWrite(ctx context.Context, fault standin.Fault, judge judge) error {
 	var p problems
-	allThere := map[string]string{}
 	for kind := range 2 {
-		for n := 1; ; n++ {
-			round := fmt.Sprintf("%c%d", 'A'+kind, n)
-			jobs, there, err := s.jobs(ctx, round)
-			if err != nil {
-				return err
-			}
-			maps.Copy(allThere, there)
-			if kind == 1 {
-				_, err := jobs[0].run(ctx, s)
-				p = append(p, err)
-			}
-			j, before, calls := jobs[kind], s.Held(s.Here), s.wrote()
-			s.Fake.Break("", s.on(true, nth(n, fault)))
-			o, err := j.run(ctx, s)
-			s.Fake.Heal()
-			what := fmt.Sprintf("%s, at change %d", j.name, n)
-			p = append(p, because(what, judge(o, err, j, before)), because(what+", elsewhere", s.holds(s.There, allThere)))
-			if s.wrote()-calls < n { // the fault was not met: that was a run in good health
-				break
-			}
-			p = append(p, because(what+", run again", s.mend(ctx, j, kind == 1)))
-			if n > 20 || len(p.errs()) > 3 {
+		there := map[string]string{}
+		for n := 1; n <= 20 && p.err() == nil; n++ {
+			met, err := s.faultAt(ctx, kind, n, fault, judge, there)
+			if p = append(p, err); !met {
 				break
 			}
 		}
-		p = append(p, s.clear(ctx))
-		allThere = map[string]string{}
+		p = append(p, s.clear())
 	}
 	return p.err()
 }
 
+// faultAt is one round, and reports whether the fault was met in it.
+func (s *scene) faultAt(ctx context.Context, kind, n int, fault standin.Fault, judge judge, there map[string]string) (met bool, err error) {
+	jobs, more, err := s.jobs(ctx, fmt.Sprintf("%c%d", 'A'+kind, n))
+	if err != nil {
+		return false, err
+	}
+	maps.Copy(there, more)
+	if kind == 1 {
+		if _, err := jobs[0].run(ctx); err != nil {
+			return false, err
+		}
+	}
+	j, before, calls := jobs[kind], s.Held(s.Here), s.wrote()
+	s.Fake.Break("", s.on(true, nth(n, fault)))
+	o, err := j.run(ctx)
+	s.Fake.Heal()
+	met = s.wrote()-calls >= n
+	what := fmt.Sprintf("%s, at change %d", j.name, n)
+	p := problems{because(what, judge(o, err, j, before)), because(what+", run again", s.mend(ctx, j, before))}
+	return met, append(p, because(what+", elsewhere", s.holds(s.There, there))).err()
+}
+
 // mend does what is left of a job.
-func (s *scene) mend(ctx context.Context, j job, deleting bool) error {
+func (s *scene) mend(ctx context.Context, j job, before map[string]string) error {
 	listed, err := s.list(ctx, s.here)
 	if err != nil {
 		return err
 	}
-	if !deleting {
-		_, err = s.write(ctx, s.here, j.here)
-	} else {
+	if j.deleting {
 		var all []hosting.Variable
 		for key, v := range listed {
 			if _, stays := j.here[key]; !stays {
@@ -190,29 +188,22 @@ func (s *scene) mend(ctx context.Context, j job, deleting bool) error {
 			}
 		}
 		_, err = s.drop(ctx, s.here, all)
+		return problems{err, s.holds(s.Here, j.here)}.err()
 	}
-	held := s.Held(s.Here)
-	p := problems{err}
-	for key, value := range j.here {
-		if held[key] != value {
-			p.add("%s does not hold what it should", key)
-		}
-	}
-	return p.err()
+	held, left := s.Held(s.Here), maps.Clone(j.here)
+	maps.DeleteFunc(left, func(key, value string) bool { v, ok := held[key]; return ok && v == value })
+	_, err = s.write(ctx, s.here, left)
+	return problems{err, s.holds(s.Here, sum(before, j.here))}.err()
 }
 
 // clear has somebody else take everything away.
-func (s *scene) clear(context.Context) error {
+func (s *scene) clear() error {
 	for _, at := range []string{s.Here, s.There} {
 		for key := range s.Held(at) {
 			s.Remove(at, key)
 		}
 	}
 	return problems{s.holds(s.Here, nil), s.holds(s.There, nil)}.err()
-}
-
-func (p problems) errs() []error {
-	return slices.DeleteFunc(slices.Clone(p), func(err error) bool { return err == nil })
 }
 
 // checkFailedCall has each changing request fail with nothing done.
@@ -222,7 +213,7 @@ func checkFailedCall(ctx context.Context, h *Host) error {
 		return err
 	}
 	return s.eachWrite(ctx, standin.Status(http.StatusInternalServerError), func(o *told, err error, j job, before map[string]string) error {
-		p := problems{s.truth(o, j.name == "deleting", true, j.here, before)}
+		p := problems{s.truth(o, j.deleting, true, j.here, before)}
 		if u, ok := errors.AsType[*hosting.Unavailable](err); err != nil && (!ok || u.Limited) {
 			p.add("the run ended with %w", err)
 		}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"coffer/server/hosting/hostingtest"
+	"coffer/server/standin"
 )
 
 // vercelOperation is where @vercel/sdk describes an operation. An answer that is
@@ -81,10 +81,7 @@ func (v *vercelTape) observe(r *http.Request, pattern string, answer *httptest.R
 // TestVercelIsAsDescribed holds what our client asks and what the stand-in
 // answers against the schemas of Vercel's own client.
 func TestVercelIsAsDescribed(t *testing.T) {
-	dir := os.Getenv("COFFER_DESCRIPTIONS")
-	if dir == "" {
-		t.Skip("COFFER_DESCRIPTIONS is not set to a folder with node_modules/@vercel/sdk")
-	}
+	sdk := standin.Described(t, "@vercel/sdk")
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is missing, which reads @vercel/sdk")
@@ -100,7 +97,7 @@ func TestVercelIsAsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), node, filepath.Join("testdata", "vercel.mjs"), filepath.Join(dir, "node_modules", "@vercel", "sdk"))
+	cmd := exec.CommandContext(t.Context(), node, filepath.Join("testdata", "vercel.mjs"), sdk)
 	cmd.Stdin = bytes.NewReader(text)
 	var said, wrong bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &wrong
