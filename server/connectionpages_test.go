@@ -147,8 +147,10 @@ func TestAProviderThatIsDown(t *testing.T) {
 	h.vercel.Heal()
 
 	h.vercel.Revoke(h.token)
-	expectSeen(t, ann.Open("/connections/"+id), 200, "turned this connection's credential down", "connect again", `href="/connections/new?provider=vercel"`)
-	expectSeen(t, ann.Open("/connections"), 200, "connect again", "Vercel turned it down.")
+	expectSeen(t, ann.Open("/connections/"+id), 200, "turned this connection's credential down", "connect again", `href="/connections/new?provider=vercel&teamId=`+h.team)
+	expectSeen(t, ann.Open("/connections"), 200, "connect again", "Vercel turned it down.", `href="/connections/new?provider=vercel&teamId=`+h.team)
+	expectSeen(t, ann.Open("/connections/new?provider=vercel&teamId="+h.team), 200, `name="teamId" value="`+h.team+`"`)
+	unharmed(t, ann.Open(`/connections/new?provider=vercel&teamId=%22%3E%3Cb%3E`))
 	expectSeen(t, ann.Open(syncsAt+"/new?connectionId="+id), 200, "turned this connection's credential down", "Connect again")
 	expectSeen(t, ann.Open(syncsAt+"/preview?"+h.target(id)), 200, "Connect again")
 }

@@ -95,6 +95,7 @@ func TestASyncIsChosenStepByStep(t *testing.T) {
 	action, hash := planOf(t, s)
 	refusedFrom(t, h.Instance, ann, action, "planHash", hash, "do", "sync")
 	expectSeen(t, answers(t, ann, s, "x"), 400, "nothing that this page can do")
+	expectSeen(t, ann.Submit(action, "do", "sync"), 400, "nothing that this page can do")
 
 	// What changes meanwhile is shown before anything is done.
 	h.vercel.Put(h.project, "production", "LIVE_KEY", "canary")
@@ -179,7 +180,7 @@ func TestALinkIsSavedSwitchedAndForgotten(t *testing.T) {
 
 	h.vercel.Revoke(h.token)
 	expectSeen(t, ann.Submit(syncsAt, "do", "sync", "link", link[1]), 409, "Reconnect", "Connect again")
-	s = expectSeen(t, ann.Open(syncsAt), 200, `href="/connections/new?provider=vercel"`)
+	s = expectSeen(t, ann.Open(syncsAt), 200, `href="/connections/`+id+`">Connect again`)
 	if strings.Contains(s.Text, "Sync now") {
 		t.Error("what cannot be done is offered")
 	}
@@ -218,7 +219,7 @@ func TestWhatARoleMayNotSyncIsNotOffered(t *testing.T) {
 	}
 	s = expectSeen(t, bob.Open(syncsAt+"/preview?"+h.target(id, "keywayEnvironment", "development", "providerEnvironment", "development")), 200)
 	expectSeen(t, led(t, bob, answers(t, bob, s, "sync")), 200, "All is done")
-	expectSeen(t, bob.Submit(syncsAt+"/preview?"+into, "do", "sync"), 403, "more protected")
+	expectSeen(t, bob.Submit(syncsAt+"/preview?"+into, "do", "sync", "planHash", "x"), 403, "more protected")
 	for _, page := range []string{syncsAt, syncsAt + "/new", syncsAt + "/preview", syncsAt + "/runs/x"} {
 		expectSeen(t, bob.Open(strings.Replace(page, "ann/api", "ann/web", 1)), 404)
 	}

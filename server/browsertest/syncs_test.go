@@ -135,6 +135,8 @@ func TestSecretsAreSyncedWithAProvider(t *testing.T) {
 	b.wants("Integrations", "Vercel turned this connection's credential down", "Connect again")
 	b.looksGood("syncs-stopped")
 	b.press("Connect again")
+	b.wants("Vercel: ann-there connect again")
+	b.press("Connect again")
 	b.wants("Connect to Vercel")
 	b.open("/connections")
 	b.wants("Connections", "connect again", "Vercel turned it down.")

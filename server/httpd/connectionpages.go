@@ -95,13 +95,21 @@ func (x *exchange) displayName(name string) string {
 	return name
 }
 
-// connectAgain is the path of the page to connect to a provider again, or "".
-func (x *exchange) connectAgain(name string) string {
-	if _, err := x.providerNamed(name); err != nil {
+// connectAgain is the path of the page to make a connection again, for the same team,
+// or "" where the provider is turned off.
+func (x *exchange) connectAgain(c api.Connection) string {
+	if _, err := x.providerNamed(c.Provider); err != nil {
 		return ""
 	}
-	return newConnectionPage + "?provider=" + url.QueryEscape(name)
+	q := url.Values{"provider": {c.Provider}}
+	if c.ProviderTeamID != nil {
+		q.Set("teamId", *c.ProviderTeamID)
+	}
+	return withQuery(newConnectionPage, q)
 }
+
+// pageOfConnection is the path of the page of one.
+func pageOfConnection(id string) string { return connectionsPage + "/" + url.PathEscape(id) }
 
 func connections(x *exchange) (web.Page, error) {
 	all, err := x.Warden.OwnConnections(x.ctx, x.who)
@@ -118,7 +126,7 @@ func connections(x *exchange) (web.Page, error) {
 func (x *exchange) shownConnection(c warden.OwnConnection) web.Connection {
 	out := web.Connection{
 		ID: c.ID, Provider: x.displayName(c.Provider), Name: c.Account,
-		Broken: c.Status == api.ConnectionReconnect, Again: x.connectAgain(c.Provider), Since: c.CreatedAt.Time, Links: len(c.Links),
+		Broken: c.Status == api.ConnectionReconnect, Again: x.connectAgain(c.Connection), Since: c.CreatedAt.Time, Links: len(c.Links),
 	}
 	if c.ProviderTeamName != nil {
 		out.Name = *c.ProviderTeamName
@@ -129,7 +137,8 @@ func (x *exchange) shownConnection(c warden.OwnConnection) web.Connection {
 }
 
 func newConnection(x *exchange) (web.Page, error) {
-	return x.newConnection(x.r.URL.Query().Get("provider"), web.Form{})
+	q := x.r.URL.Query()
+	return x.newConnection(q.Get("provider"), web.Form{Values: map[string]string{"teamId": q.Get("teamId")}})
 }
 
 func (x *exchange) newConnection(name string, left web.Form) (web.Page, error) {

@@ -62,7 +62,7 @@ func (x *exchange) chooseProject(p *web.NewSync, c warden.OwnConnection, chosen 
 	var err error
 	if p.Problem, err = inWords(failure); err != nil || failure != nil {
 		if api.CodeOf(failure) == api.Conflict {
-			p.Again = x.connectAgain(c.Provider)
+			p.Again = x.connectAgain(c.Connection)
 		}
 		return err
 	}
@@ -113,7 +113,7 @@ func syncPreview(x *exchange, v *api.Vault) (web.Page, error) {
 // syncPreview plans what the fields ask for. Why that cannot be done stands on the
 // page, from where it can be chosen otherwise.
 func (x *exchange) syncPreview(v *api.Vault, q url.Values) (web.SyncPreview, error) {
-	p := web.SyncPreview{Frame: x.frame(), At: previewOf(v, kept(q)), Change: changeOf(v, q), Pull: q.Get("direction") == api.SyncPull}
+	p := x.noPreview(v, q)
 	req, failure := x.startOf(v, q)
 	var plan *warden.SyncPlan
 	if failure == nil {
@@ -132,11 +132,16 @@ func (x *exchange) syncPreview(v *api.Vault, q url.Values) (web.SyncPreview, err
 		return p, failure
 	}
 	if api.CodeOf(failure) == api.Conflict {
-		p.Again = connectionsPage
+		p.Again = pageOfConnection(req.ConnectionID)
 	}
 	var err error
 	p.Problem, err = inWords(failure)
 	return p, err
+}
+
+// noPreview is the page before anything was planned.
+func (x *exchange) noPreview(v *api.Vault, q url.Values) web.SyncPreview {
+	return web.SyncPreview{Frame: x.frame(), At: previewOf(v, kept(q)), Change: changeOf(v, q), Pull: q.Get("direction") == api.SyncPull}
 }
 
 // changeOf is the path of the page to choose otherwise.
@@ -196,6 +201,9 @@ func startSync(x *exchange, v *api.Vault, form url.Values) error {
 	if err == nil {
 		switch form.Get("do") {
 		case "sync":
+			if req.PlanHash == "" {
+				return errNoDeed // nobody saw what it would do
+			}
 			err = x.sync(v, req)
 		case "link", "auto":
 			err = x.saveLink(v, req, form.Get("do") == "auto")
@@ -207,8 +215,11 @@ func startSync(x *exchange, v *api.Vault, form url.Values) error {
 		return nil
 	}
 	return x.shownBeside(err, func(text string) (web.Page, error) {
-		p, err := x.syncPreview(v, q)
+		p, failure := x.noPreview(v, q), error(nil)
+		if api.CodeOf(err) != api.ProviderFailed { // which would be asked again for nothing
+			p, failure = x.syncPreview(v, q)
+		}
 		p.Problem = text
-		return p, err
+		return p, failure
 	})
 }

@@ -59,7 +59,7 @@ func (x *exchange) shownLink(v *api.Vault, l warden.SyncLink) web.SyncLink {
 		MaySync: l.MaySync && !l.Broken, MaySwitch: (l.MaySync || l.Mine && l.AutoSync) && !l.Broken, MayRemove: l.MayRemove,
 	}
 	if l.Mine && l.Broken {
-		out.Again = x.connectAgain(l.Provider)
+		out.Again = pageOfConnection(l.ConnectionID)
 	}
 	if l.Mine && !l.Broken {
 		out.Preview = previewOf(v, targetOf(l))
@@ -129,7 +129,7 @@ func oneSync(x *exchange, v *api.Vault) (web.Page, error) {
 	}
 	p.Preview = previewOf(v, q)
 	if slices.ContainsFunc(run.Result.Failed, func(f api.SyncFailure) bool { return f.Code == credentialRejected }) {
-		p.Again = x.connectAgain(run.Provider)
+		p.Again = pageOfConnection(run.ConnectionID)
 	}
 	return p, nil
 }
