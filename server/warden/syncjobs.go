@@ -50,8 +50,8 @@ func (w *Warden) syncJob(run store.SyncRun) *api.SyncJob {
 	return out
 }
 
-// CancelSync stops a run as soon as the call to the provider that is under way has
-// ended. What was done stays done.
+// CancelSync stops a run. What was done stays done; of what is being written just
+// then it may not be known whether it was.
 func (w *Warden) CancelSync(ctx context.Context, who Caller, ref api.SyncJobRef) error {
 	err := w.changeSelf(ctx, who, access.SyncCancel, func(tx store.Tx, _ *journal) error {
 		run, err := runOf(tx.Reader, who, ref)
@@ -76,8 +76,8 @@ func (w *Warden) CancelSync(ctx context.Context, who Caller, ref api.SyncJobRef)
 func (s *syncState) cancel(run store.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cancel := s.runs[run]; cancel != nil {
-		cancel()
+	if stop := s.runs[run]; stop != nil {
+		stop(context.Canceled)
 	}
 }
 
@@ -135,7 +135,13 @@ func (w *Warden) checkDriftOf(ctx context.Context, l store.SyncLink) error {
 	defer cancel()
 	s, err := w.linkSides(looking, l, access.SyncDiff)
 	if err != nil {
+		if err = s.outward(err); w.endsLink(ctx, l, err) {
+			w.noteFailedLink(ctx, l, err)
+		}
 		return err
+	}
+	if s.env.Revision != l.Revision {
+		return nil // what differs may be ours: it is about to be synced
 	}
 	differing := len(s.plan.Of(syncplan.Create, syncplan.Update))
 	return w.changeLink(ctx, l, func(l *store.SyncLink) {
