@@ -13,13 +13,6 @@ import (
 	"coffer/web"
 )
 
-// connectionsPage is where a browser goes that was to connect and has no other way
-// back; newConnectionPage is where a token is pasted.
-const (
-	connectionsPage   = "/connections"
-	newConnectionPage = connectionsPage + "/new"
-)
-
 const (
 	integrationsPath = "/v1/integrations"
 	connectCookie    = "coffer_connect"

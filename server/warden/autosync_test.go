@@ -41,7 +41,7 @@ func (d *dock) link() api.VaultSync {
 	if len(shown.Links) != 1 {
 		d.t.Fatalf("%d links", len(shown.Links))
 	}
-	return shown.Links[0]
+	return shown.Links[0].VaultSync
 }
 
 // stored is the record of the dock's only link.

@@ -81,62 +81,6 @@ func (s *syncState) cancel(run store.ID) {
 	}
 }
 
-// SyncRun is a run as the pages of its vault show it.
-type SyncRun struct {
-	api.SyncJob
-	Provider, Project   string
-	Environment, Target string // ours and theirs
-	Pull, Auto          bool
-	By                  string // name of whoever began it, or ""
-	Mine                bool   // the caller began it, and may stop it
-}
-
-// VaultSyncs is what a vault is synced with, and how the last runs went.
-type VaultSyncs struct {
-	Links []api.VaultSync
-	Runs  []SyncRun // newest first
-}
-
-// VaultSyncs lists the links and the remembered runs of the environments that the
-// caller may see.
-func (w *Warden) VaultSyncs(ctx context.Context, who Caller, ref api.Ref) (*VaultSyncs, error) {
-	out := &VaultSyncs{}
-	err := w.read(ctx, who, access.VaultGet, ref.Repository(), func(v *visit) (err error) {
-		if out.Links, err = v.vaultSyncs(); err != nil {
-			return err
-		}
-		runs, err := v.SyncRunsOf(v.vault.ID)
-		if err != nil {
-			return err
-		}
-		for i := len(runs) - 1; i >= 0; i-- {
-			e := v.environmentByID(runs[i].Environment)
-			if e == nil || !v.rights(e).Read {
-				continue
-			}
-			shown, err := v.syncRun(runs[i], e)
-			if err != nil {
-				return err
-			}
-			out.Runs = append(out.Runs, shown)
-		}
-		return nil
-	})
-	return out, err
-}
-
-func (v *visit) syncRun(run store.SyncRun, e *store.Environment) (SyncRun, error) {
-	out := SyncRun{
-		SyncJob: *v.w.syncJob(run), Provider: run.Provider, Project: run.ProjectName, Environment: e.Name, Target: run.Target,
-		Pull: run.Pull, Auto: !run.SyncLink.IsZero(), Mine: run.User == v.who.user.ID,
-	}
-	by, err := v.person(run.User)
-	if by != nil {
-		out.By = by.Login
-	}
-	return out, err
-}
-
 // ExpireSyncRuns forgets runs that ended some time ago, and leases that nobody
 // renews.
 func (w *Warden) ExpireSyncRuns(ctx context.Context) (int, error) {

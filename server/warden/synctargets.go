@@ -130,19 +130,27 @@ func (s *sides) allowFlow(role access.Role, e store.Environment) error {
 	if s.act != access.SyncPush && s.act != access.SyncPull {
 		return nil
 	}
-	source, target := envType(e.Type), access.Infer(s.target.Environment.Name)
+	if role >= access.Admin || !flowNeedsAdmin(&e, s.target.Environment.Name, s.asked.Pull()) {
+		return nil
+	}
 	from, into := e.Name, s.target.Environment.Name
 	if s.asked.Pull() {
-		source, target = target, source
 		from, into = into, from
-	}
-	if role >= access.Admin || !access.SyncNeedsAdmin(source, target) {
-		return nil
 	}
 	return &refusal{
 		reason: access.RoleTooLow, environment: e.Name,
 		answer: api.Errorf(api.Forbidden, "%s is more protected than %s: only an admin of the repository may sync into it. Your role is %s.", into, from, role),
 	}
+}
+
+// flowNeedsAdmin reports whether values that are synced between an environment of
+// ours and one of the provider's come into a more protected one.
+func flowNeedsAdmin(e *store.Environment, target string, pull bool) bool {
+	from, into := envType(e.Type), access.Infer(target)
+	if pull {
+		from, into = into, from
+	}
+	return access.SyncNeedsAdmin(from, into)
 }
 
 // placeOf names a target whoever reaches it, and through which team.
