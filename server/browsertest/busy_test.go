@@ -3,6 +3,7 @@ package browsertest
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,8 +36,9 @@ func (b *browser) holdsUntil(pattern string) (*atomic.Int32, chan<- struct{}) {
 func (b *browser) delays(pattern string, wait func(goOn func())) *atomic.Int32 {
 	b.t.Helper()
 	sent := new(atomic.Int32)
+	asked := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(b.base+pattern), `\*`, ".*") + "$")
 	if err := chromedp.Listen(b.ctx, func(event any) {
-		if e, ok := event.(*fetch.EventRequestPaused); ok {
+		if e, ok := event.(*fetch.EventRequestPaused); ok && asked.MatchString(e.Request.URL) {
 			sent.Add(1)
 			wait(func() {
 				// A page that was left waits for it no more.
