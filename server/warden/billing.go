@@ -87,17 +87,23 @@ func (w *Warden) OrgBilling(ctx context.Context, who Caller, req api.OrgRef) (*a
 	var out *api.Billing
 	err = w.self(ctx, who, act, func(r store.Reader) error {
 		b, err := r.Billing(store.AccountOfOrg(there.ID))
-		out = &api.Billing{
-			Plan: w.c.Plans.Lasting(w.c.Plan, w.entitlement(b)).Name, Status: api.NoSubscription,
-			EffectivePlan: w.planBy(b, w.now()).Name, BillingEnabled: w.BillingEnabled(),
-			Trial: trialOf(b).Shown(w.now()), Prices: prices,
-		}
-		if w.BillingEnabled() && b.Status != "" {
-			out.Status, out.CurrentPeriodEnd, out.CancelAtPeriodEnd = b.Status, api.AtOrNull(b.PeriodEnd.Time()), b.Canceling
-		}
+		out = w.shownBilling(b, prices)
 		return err
 	})
 	return out, err
+}
+
+// shownBilling is a billing state as members of the organization see it.
+func (w *Warden) shownBilling(b store.Billing, prices *api.Prices) *api.Billing {
+	out := &api.Billing{
+		Plan: w.c.Plans.Lasting(w.c.Plan, w.entitlement(b)).Name, Status: api.NoSubscription,
+		EffectivePlan: w.planBy(b, w.now()).Name, BillingEnabled: w.BillingEnabled(),
+		Trial: trialOf(b).Shown(w.now()), Prices: prices,
+	}
+	if w.BillingEnabled() && b.Status != "" {
+		out.Status, out.CurrentPeriodEnd, out.CancelAtPeriodEnd = b.Status, api.AtOrNull(b.PeriodEnd.Time()), b.Canceling
+	}
+	return out
 }
 
 // For how long prices count that the provider named, how long it may take for that,
@@ -308,7 +314,7 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 	if p.Billing, err = w.askPayments(ctx, account, confirmation{}); err != nil {
 		return nil, w.errPayment(err)
 	}
-	if s := billing.Status(p.Status); s != "" && !s.Effect().Final && s != billing.Incomplete {
+	if !subscribable(p.Billing) {
 		return nil, api.Errorf(api.Conflict, "%s has a subscription already. Change it in the billing portal instead.", org.Login)
 	}
 	if p.Customer != "" {
@@ -325,6 +331,12 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 		return errors.Join(err, tx.PutBilling(b))
 	})
 	return p, err
+}
+
+// subscribable reports whether an account may begin a subscription.
+func subscribable(b store.Billing) bool {
+	s := billing.Status(b.Status)
+	return s == "" || s.Effect().Final || s == billing.Incomplete
 }
 
 // errPayment is what a caller may see of the payment provider's failure.

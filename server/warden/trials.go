@@ -86,11 +86,8 @@ func (w *Warden) offerTrial(r store.Reader, refused *api.Error, v store.Vault) e
 	if v.OwnerKind != store.OwnerOrg {
 		return nil
 	}
-	login := v.Owner // which may be a group within the organization
-	org, err := r.OrgAt(w.forge.Kind(), v.OwnerID)
-	if err == nil {
-		login = org.Login
-	} else if !errors.Is(err, store.ErrNotFound) {
+	login, err := w.orgOwning(r, v)
+	if err != nil {
 		return err
 	}
 	b, err := r.Billing(v.Account())
@@ -101,6 +98,19 @@ func (w *Warden) offerTrial(r store.Reader, refused *api.Error, v store.Vault) e
 	}
 	refused.Extra = map[string]any{"trialInfo": info}
 	return err
+}
+
+// orgOwning is what the organization is called that has a vault's account. The
+// owner in the vault's name may be a group within it.
+func (w *Warden) orgOwning(r store.Reader, v store.Vault) (string, error) {
+	org, err := r.OrgAt(w.forge.Kind(), v.OwnerID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return v.Owner, nil
+	case err != nil:
+		return "", err
+	}
+	return org.Login, nil
 }
 
 // ExpireTrials records the trials that have ended. They ended by their dates: this
