@@ -23,13 +23,17 @@ func TestTheAccountPageSaysWhatIsUsed(t *testing.T) {
 	in.Vault(ann, "ann/api")
 	expect(t, in.Browser().Open("/account"), 303, "/login?return=%2Faccount")
 	b := inBrowser(in, "ann")
-	s := expectSeen(t, b.Open("/account"), 200, "Signed in as ann", "<td>1</td>", "unlimited", "This browser")
+	s := expectSeen(t, b.Open("/account"), 200, "Signed in as ann", "<td>1</td>", "This browser")
+	lacks(t, s, "unlimited", "Allowed")
 	if got := current(s); got != "Account page" {
 		t.Errorf("it is at %q", got)
 	}
 	if strings.Contains(s.Text, "Operator") {
 		t.Error("a user is offered the operator's pages")
 	}
+	in.Restart(onPlan("free"))
+	s = expectSeen(t, inBrowser(in, "ann").Open("/account"), 200, "<td>1</td><td>1</td>", "unlimited", "Allowed")
+	lacks(t, s, "/upgrade", "subscribe")
 }
 
 // TestANoticeIsShownOnce, and only if it is one of ours.

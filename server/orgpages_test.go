@@ -54,7 +54,7 @@ func TestOrganizationsAreListed(t *testing.T) {
 	}
 	expectSeen(t, bob.Open("/orgs"), 200, "you are a member")
 	s = expectSeen(t, ann.Open("/orgs/acme"), 200, "Read the roster again", "Save the name", "Save the permissions", "as usual: read and write")
-	if got := shownTable(s); !strings.HasPrefix(got, "ann owner since ") || !strings.Contains(got, "\nbob member since ") || current(s) != "Organizations true" {
+	if got := shownTable(s); !strings.HasPrefix(got, "ann owner since ") || !strings.Contains(got, "\nbob member since ") || current(s) != "Organizations true, Members and permissions page" {
 		t.Errorf("ann sees\n%s at %s", got, current(s))
 	}
 	s = expectSeen(t, bob.Open("/orgs/acme"), 200, "Owners of the organization change them.")

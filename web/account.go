@@ -12,6 +12,8 @@ type Account struct {
 	Server   string // address for the command line
 	Plan     string
 	Usage    []Usage
+	Limited  bool // there are limits to speak of
+	Paid     bool // higher plans are paid for
 	Sessions []Session
 }
 

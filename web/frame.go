@@ -26,6 +26,7 @@ type Inside struct {
 	Name   string // owner/name
 	At     string // path of its first page, without a slash at the end
 	Places []Place
+	Plan   string // path of the page about its organization's plan, where that can be changed; or ""
 }
 
 // Form is what was typed into a form, and what was wrong with it. The zero Form

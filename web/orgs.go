@@ -24,7 +24,7 @@ type Org struct {
 	Tabs    []Place
 	Row     OrgRow
 	IsOwner bool
-	Trial   string // what came of it, or "" for none
+	Trial   Trial
 	People  []OrgPerson
 	Missing string // why there are no people, or ""
 

@@ -9,7 +9,7 @@ var orgsSamples = map[string]Page{
 	"no orgs": Orgs{Frame: Frame{User: "ann"}},
 	"org": Org{
 		Tabs:  []Place{{Name: "Members", Path: "/orgs/acme", Current: "page"}, {Name: "Plan", Path: "/orgs/acme/plan"}},
-		Frame: Frame{User: "ann"}, Forge: "GitHub", Row: someOrg, IsOwner: true, Trial: "active",
+		Frame: Frame{User: "ann"}, Forge: "GitHub", Row: someOrg, IsOwner: true, Trial: Trial{"active", 3, someDay, "free", "/orgs/acme/plan"},
 		People: []OrgPerson{{"ann", "owner", true, someDay}, {"bob", "member", true, someDay.AddDate(-3000, 0, 0)}, {"eve", "member", false, someDay}},
 		Rename: Form{Values: map[string]string{"displayName": "X"}, Problems: map[string]string{"displayName": "No."}, Problem: "Nothing."},
 		Rights: []OrgDefault{{"read", []Choice{someChoice}}}, Defaults: Form{Problem: "Nothing."}, Sync: Form{Problem: "No."},
@@ -21,7 +21,7 @@ var orgsEvils = map[string]Page{
 	"orgs": Orgs{Forge: evil, Rows: []OrgRow{{evil, evil, "/" + evil, evil, evil, 1, 1}}},
 	"org": Org{
 		Tabs:  []Place{{evil, "/" + evil, evil}},
-		Forge: evil, Row: OrgRow{evil, evil, "/" + evil, evil, evil, 1, 1}, IsOwner: true, Trial: evil, People: []OrgPerson{{Name: evil, Role: evil}},
+		Forge: evil, Row: OrgRow{evil, evil, "/" + evil, evil, evil, 1, 1}, IsOwner: true, Trial: Trial{"active", 3, someDay, evil, "/" + evil}, People: []OrgPerson{{Name: evil, Role: evil}},
 		Rename: Form{Values: map[string]string{"displayName": evil}, Problems: map[string]string{"displayName": evil}, Problem: evil},
 		Rights: []OrgDefault{{evil, []Choice{{Field{evil, evil, evil}, evil, []Option{{evil, evil}}}}}}, Defaults: Form{Problem: evil}, Sync: Form{Problem: evil},
 	},

@@ -14,7 +14,7 @@ import (
 
 var someDay = time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 
-// installPage is at the code host: the one address that is not ours.
+// installPage is at the code host. It and payPage are the addresses that are not ours.
 const installPage = "https://github.example/apps/coffer/installations/new"
 
 // samples are one page of each kind, and of each shape it can take.
@@ -22,14 +22,14 @@ var samples = joined(entrySamples, setupSamples, operatorSamples,
 	vaultsSamples, matrixSamples, secretSamples, editSamples, importSamples, rawSamples, compareSamples, historySamples,
 	environmentsSamples, accessSamples, trashSamples,
 	syncsSamples, connectionsSamples,
-	activitySamples, keysSamples, orgsSamples, accountSamples)
+	activitySamples, keysSamples, orgsSamples, plansSamples, accountSamples)
 
 // evils are pages with markup in whatever somebody else can name.
 var evils = joined(entryEvils, setupEvils, operatorEvils,
 	vaultsEvils, matrixEvils, secretEvils, editEvils, importEvils, rawEvils, compareEvils, historyEvils,
 	environmentsEvils, accessEvils, trashEvils,
 	syncsEvils, connectionsEvils,
-	activityEvils, keysEvils, orgsEvils, accountEvils)
+	activityEvils, keysEvils, orgsEvils, plansEvils, accountEvils)
 
 const evil = `"><script>alert(1)</script><a href='javascript:x'>`
 
@@ -204,7 +204,7 @@ func TestAddressesBeginWithTheBase(t *testing.T) {
 		for name, page := range samples {
 			text := rendered(t, base, page)
 			for _, m := range regexp.MustCompile(`(?:href|action)="([^"#][^"]*)"`).FindAllStringSubmatch(text, -1) {
-				if m[1] == installPage {
+				if m[1] == installPage || m[1] == payPage {
 					continue
 				}
 				if !strings.HasPrefix(m[1], strings.TrimRight(base, "/")+"/") || strings.Contains(m[1], "//") {

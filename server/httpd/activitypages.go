@@ -3,6 +3,7 @@ package httpd
 import (
 	"net/url"
 	"slices"
+	"strings"
 
 	"coffer/server/api"
 	"coffer/server/warden"
@@ -50,7 +51,7 @@ func vaultActivity(x *exchange, v *api.Vault) (web.Page, error) {
 	at := p.Inside.At + "/activity"
 	p.Filter = &web.ActivityFilter{
 		At: at, Action: req.Action, Environment: req.Environment, Actor: req.Actor,
-		Actions: web.ActionNames(), Environments: v.Environments,
+		Actions: actionsInVaults(), Environments: v.Environments,
 	}
 	if req.Action != "" && !slices.Contains(p.Filter.Actions, req.Action) {
 		p.Filter.Actions = append(p.Filter.Actions, req.Action)
@@ -99,4 +100,12 @@ func textOrNone(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// actionsInVaults are what may have happened in a vault, to choose from. Plans and
+// trials are its account's.
+func actionsInVaults() []string {
+	return slices.DeleteFunc(web.ActionNames(), func(name string) bool {
+		return strings.HasPrefix(name, "plan_") || strings.HasPrefix(name, "org_trial_")
+	})
 }

@@ -32,7 +32,7 @@ func environments(x *exchange, v *api.Vault) (web.Page, error) {
 // environments is the list, with the form for a new one as it was left.
 func (x *exchange) environments(v *api.Vault, create web.Form) web.Page {
 	p := web.Environments{
-		Frame: x.frame(), ReadOnly: readOnlyText(v), Create: create, CanManage: useful(access.EnvironmentCreate, v.Permission),
+		Frame: x.frame(), ReadOnly: x.readOnly(v), Create: create, CanManage: useful(access.EnvironmentCreate, v.Permission),
 	}
 	for _, e := range v.EnvironmentDetails {
 		p.Rows = append(p.Rows, environmentRow(v, e))

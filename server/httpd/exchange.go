@@ -31,7 +31,8 @@ type exchange struct {
 	who   warden.Caller
 	spent spending
 	body  *bytes.Buffer
-	vault *api.Vault // that a page is about, or nil
+	vault *api.Vault        // that a page is about, or nil
+	plan  *warden.VaultPlan // of that vault where it is read-only, or nil
 }
 
 // Header values that every answer shares.

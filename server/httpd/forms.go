@@ -49,6 +49,9 @@ func (x *exchange) enterVault() error {
 		return err
 	}
 	x.vault, err = x.Warden.Vault(x.ctx, x.who, *ref)
+	if err == nil && x.vault.IsReadOnly {
+		x.plan, err = x.Warden.VaultPlan(x.ctx, x.who, *ref)
+	}
 	if err != nil {
 		x.vault = nil
 	}
@@ -249,6 +252,8 @@ const (
 	linkAuto          notice = "link-auto"
 	linkForgotten     notice = "link-forgotten"
 	syncStopped       notice = "sync-stopped"
+
+	trialStarted notice = "trial-started"
 )
 
 var notices = map[notice]string{
@@ -297,6 +302,8 @@ var notices = map[notice]string{
 	linkAuto:          "The sync is saved. It is done by itself, soon after every change.",
 	linkForgotten:     "The sync is forgotten. What was synced stays where it is.",
 	syncStopped:       "The sync stops as soon as the provider has answered. What was done stays done.",
+
+	trialStarted: "The trial has begun.",
 }
 
 // notice is what was just done, to be shown now and never again, and the secrets

@@ -50,7 +50,7 @@ func history(x *exchange, v *api.Vault) (web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := web.History{Frame: x.frame(), ReadOnly: readOnlyText(v), Now: x.Now()}
+	p := web.History{Frame: x.frame(), ReadOnly: x.readOnly(v), Now: x.Now()}
 	if req.Environment == "" && len(v.EnvironmentDetails) > 0 {
 		req.Environment = v.EnvironmentDetails[0].Name
 	}

@@ -35,7 +35,7 @@ func importForm(x *exchange, v *api.Vault) (web.Page, error) {
 
 func (x *exchange) importPage(v *api.Vault, f web.Form) (*web.Import, error) {
 	envs, err := x.fileEnvironments(v)
-	return &web.Import{Frame: x.frame(), Form: f, Environments: envs, ReadOnly: readOnlyText(v)}, err
+	return &web.Import{Frame: x.frame(), Form: f, Environments: envs, ReadOnly: x.readOnly(v)}, err
 }
 
 // fileEnvironments are the environments that the caller may read.

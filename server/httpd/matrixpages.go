@@ -45,7 +45,7 @@ var matrixFilters = []struct {
 
 // matrix is the first page of a vault.
 func matrix(x *exchange, v *api.Vault) (web.Page, error) {
-	p := web.Matrix{Frame: x.frame(), ReadOnly: readOnlyText(v), Gone: v.Permission == nil, Now: x.Now()}
+	p := web.Matrix{Frame: x.frame(), ReadOnly: x.readOnly(v), Gone: v.Permission == nil, Now: x.Now()}
 	if p.Gone {
 		return p, nil
 	}

@@ -58,8 +58,9 @@ func (x *exchange) org() (web.Org, error) {
 		return web.Org{}, err
 	}
 	p := web.Org{Forge: x.forgeName(), Row: orgRow(o.Org), IsOwner: o.Role == "owner", Rights: orgDefaults(o.DefaultPermissions)}
-	if o.Trial.HasStarted {
-		p.Trial = o.Trial.Status
+	p.Trial = shownTrial(o.Trial, o.Plan, o.EffectivePlan)
+	if x.Warden.BillingEnabled() {
+		p.Trial.At = p.Row.At + "/plan"
 	}
 	people, err := x.Warden.OrgMembers(x.ctx, x.who, *ref)
 	if _, known := errors.AsType[*api.Error](err); known {

@@ -45,7 +45,7 @@ func pages() []route {
 		vaultPages(), secretPages(), editPages(), importPages(), rawPages(), comparePages(), historyPages(),
 		environmentPages(), accessPages(), trashPages(), settingsPages(),
 		syncPages(), connectionPages(),
-		activityPages(), keyPages(), orgPages(), accountPages(),
+		activityPages(), keyPages(), orgPages(), planPages(), accountPages(),
 	)
 }
 
@@ -138,6 +138,9 @@ func (x *exchange) failPage(err error) {
 	m := web.Message{Frame: x.frame(), Heading: explanations[e.Code].Head, Text: e.Message, Next: x.wayOn(e.Code), Trace: x.id}
 	if e.Code == api.Internal || m.Text == "" {
 		m.Text = explanations[e.Code].Means
+	}
+	if e.UpgradeURL == x.PublicURL+upgradePath {
+		m.Next = append(m.Next, web.Link{Text: "See the plans", Path: upgradePath})
 	}
 	if err := x.show(k.status, m); err != nil {
 		x.fail(err)

@@ -93,6 +93,9 @@ func (x *exchange) frame() web.Frame {
 func (x *exchange) inside(v *api.Vault) *web.Inside {
 	at := pathOf(v.RepoOwner, v.RepoName)
 	in := &web.Inside{Name: v.RepoFullName, At: at}
+	if x.plan != nil && x.plan.Org != "" && x.Warden.BillingEnabled() {
+		in.Plan = planOf(x.plan.Org)
+	}
 	for _, p := range vaultPlaces {
 		if x.there[p.path] && useful(p.action, v.Permission) {
 			in.Places = append(in.Places, web.Place{

@@ -43,7 +43,7 @@ func (x *exchange) rawPage(v *api.Vault) (*web.Raw, error) {
 	name := x.c.Param("env")
 	for _, e := range all {
 		if e.Name == name {
-			return &web.Raw{Frame: x.frame(), File: e, ReadOnly: readOnlyText(v)}, nil
+			return &web.Raw{Frame: x.frame(), File: e, ReadOnly: x.readOnly(v)}, nil
 		}
 	}
 	return nil, api.Errorf(api.NotFound, "This vault has no environment %q that you may read.", name)

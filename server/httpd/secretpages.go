@@ -42,7 +42,7 @@ func (x *exchange) secret(v *api.Vault, ref api.SecretRef) (*web.Secret, error) 
 	p := &web.Secret{
 		Frame: x.frame(), Key: s.Key, Environment: s.Environment, Type: s.Type,
 		At:      pathOf(v.RepoOwner, v.RepoName) + "/secrets/" + s.ID,
-		Created: s.CreatedAt.Time, Updated: s.UpdatedAt.Time, CanWrite: s.CanWrite, ReadOnly: readOnlyText(v), Now: x.Now(),
+		Created: s.CreatedAt.Time, Updated: s.UpdatedAt.Time, CanWrite: s.CanWrite, ReadOnly: x.readOnly(v), Now: x.Now(),
 	}
 	if s.LastModifiedBy != nil {
 		p.By = s.LastModifiedBy.Username

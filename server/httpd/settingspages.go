@@ -27,7 +27,7 @@ func (x *exchange) settings(v *api.Vault, left web.Form) web.Page {
 	return web.Settings{
 		Frame: x.frame(), Forge: x.forgeName(), Private: v.IsPrivate, Role: textOrNone(v.Permission),
 		Created: v.CreatedAt.Time, Changed: v.UpdatedAt.Time, Environments: len(v.Environments), Secrets: v.SecretCount,
-		ReadOnly: readOnlyText(v), Gone: v.Permission == nil,
+		ReadOnly: x.readOnly(v), Gone: v.Permission == nil,
 		CanDelete: v.Permission == nil || useful(access.VaultDelete, v.Permission), Delete: left,
 	}
 }

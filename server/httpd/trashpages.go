@@ -37,7 +37,7 @@ func (x *exchange) trash(v *api.Vault) (web.Trash, error) {
 		return web.Trash{}, err
 	}
 	p := web.Trash{
-		Frame: x.frame(), At: x.withOffset(list.Offset), Now: x.Now(), ReadOnly: readOnlyText(v), CanEmpty: useful(access.TrashEmpty, v.Permission),
+		Frame: x.frame(), At: x.withOffset(list.Offset), Now: x.Now(), ReadOnly: x.readOnly(v), CanEmpty: useful(access.TrashEmpty, v.Permission),
 		Pager: x.pager(list.Limit, list.Offset, len(list.Items), list.Total),
 	}
 	for _, s := range list.Items {

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -62,6 +63,15 @@ func vaultRow(v warden.FoundVault) web.VaultRow {
 		row.Environments = append(row.Environments, web.EnvironmentCount{Name: e.Name, Secrets: e.SecretCount})
 	}
 	return row
+}
+
+// readOnly is readOnlyText for the vault that the page is about: it names the plan.
+func (x *exchange) readOnly(v *api.Vault) string {
+	text := readOnlyText(v)
+	if text == "" || x.plan == nil {
+		return text
+	}
+	return fmt.Sprintf("%s The plan is %s.", text, x.plan.Plan)
 }
 
 // readOnlyText says why a vault is read-only, or nothing.
