@@ -71,7 +71,7 @@ func TestThePlanPageLeadsThroughATrialAndASubscription(t *testing.T) {
 	lacks(t, seen, "Start the trial")
 
 	// What is read-only says so, and where that can be changed.
-	seen = expectSeen(t, b.Open("/vaults/acme/api"), 200, "has no private repositories. The plan is free.", "See the organization's plan")
+	seen = expectSeen(t, b.Open("/vaults/acme/api"), 200, "its organization's plan (free) has no private repositories.", "See the organization's plan")
 	if got := links(seen, planPage); got != planPage {
 		t.Errorf("the vault leads to %q", got)
 	}
@@ -256,5 +256,5 @@ func TestNoPageSpeaksOfMoneyWhereNobodyPays(t *testing.T) {
 			t.Errorf("%d: a refusal says %q: %s", s.Status, found, s.Text)
 		}
 	}
-	expectSeen(t, b.Open("/vaults/acme/api"), 200, "The plan is free.")
+	expectSeen(t, b.Open("/vaults/acme/api"), 200, "its organization's plan (free) has no private repositories.")
 }

@@ -53,7 +53,7 @@ func (x *exchange) vaults(create web.Form) (web.Page, error) {
 func vaultRow(v warden.FoundVault) web.VaultRow {
 	row := web.VaultRow{
 		Name: v.RepoFullName, At: pathOf(v.RepoOwner, v.RepoName), Private: v.IsPrivate, Secrets: v.SecretCount,
-		Changed: v.UpdatedAt.Time, ReadOnly: readOnlyText(&v.Vault), Gone: v.Warning != nil,
+		Changed: v.UpdatedAt.Time, ReadOnly: readOnlyText(&v.Vault, ""), Gone: v.Warning != nil,
 		Keys: v.Keys, MoreKeys: v.KeyCount - len(v.Keys),
 	}
 	if v.Permission != nil {
@@ -65,24 +65,27 @@ func vaultRow(v warden.FoundVault) web.VaultRow {
 	return row
 }
 
-// readOnly is readOnlyText for the vault that the page is about: it names the plan.
+// readOnly is readOnlyText for the vault that the page is about.
 func (x *exchange) readOnly(v *api.Vault) string {
-	text := readOnlyText(v)
-	if text == "" || x.plan == nil {
-		return text
+	if x.plan == nil {
+		return readOnlyText(v, "")
 	}
-	return fmt.Sprintf("%s The plan is %s.", text, x.plan.Plan)
+	return readOnlyText(v, x.plan.Plan)
 }
 
-// readOnlyText says why a vault is read-only, or nothing.
-func readOnlyText(v *api.Vault) string {
+// readOnlyText says why a vault is read-only, or nothing. It names the plan where
+// that is known.
+func readOnlyText(v *api.Vault, plan string) string {
+	if plan != "" {
+		plan = " (" + plan + ")"
+	}
 	switch {
 	case !v.IsReadOnly:
 		return ""
 	case v.ReadonlyReason != nil && *v.ReadonlyReason == "org_free_plan":
-		return "This vault is read-only: its organization's plan has no private repositories."
+		return fmt.Sprintf("This vault is read-only: its organization's plan%s has no private repositories.", plan)
 	default:
-		return "This vault is read-only: the plan allows fewer private repositories, and older vaults come first."
+		return fmt.Sprintf("This vault is read-only: the plan%s allows fewer private repositories, and older vaults come first.", plan)
 	}
 }
 
