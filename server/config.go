@@ -48,6 +48,9 @@ type Config struct {
 	// TestOnlyNow is the clock of tests.
 	TestOnlyNow func() time.Time
 
+	// TestOnlySyncWait is for how long a request waits for its sync in tests.
+	TestOnlySyncWait time.Duration
+
 	// TestOnlyForge makes the code host in tests, whatever Forge says.
 	TestOnlyForge func(forge.Directory) forge.Forge
 }

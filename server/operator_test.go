@@ -125,7 +125,7 @@ func TestWhoLeavesIsLetInNoMore(t *testing.T) {
 	comes("key", key.Token, true)
 	comes("login", login.Token, true)
 	expectSeen(t, bob.Open("/account"), 200, "bob")
-	f.contains(f.Open("/operator/users"), 200, `aria-label="Disable bob now"`)
+	f.contains(f.Open("/operator/users"), 200, `aria-label="Disable now: bob"`)
 	f.does("/operator/users/disabled", "/operator/users", "let in no more", "username", "BOB", "do", "disable")
 	f.contains(f.Open("/operator/users"), 200, ">disabled<", `aria-label="Enable bob"`)
 	comes("key", key.Token, false)

@@ -139,7 +139,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		VersionRetention: s.c.Retention.Versions.or(replaced), AuditRetention: s.c.Retention.Audit.or(ByPlan),
 		Stream: target, StreamName: s.c.Audit.Stream,
 		Forge: host.client, ForgeURL: host.url, ForgeMovedFrom: host.before, RoleTTL: s.c.Forge.RoleTTL,
-		ForgeCredential: s.c.Forge.credential(), Hosting: providers,
+		ForgeCredential: s.c.Forge.credential(), Hosting: providers, SyncWait: s.c.TestOnlySyncWait,
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{
@@ -285,6 +285,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.log.Info("stopping")
 	s.jobs.Close()
 	s.stop()
+	s.warden.StopSyncs()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
 	for _, a := range all {

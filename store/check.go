@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"coffer/store/kv"
@@ -21,6 +20,9 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.View(ctx, func(r Reader) error {
 		c := &check{Reader: r}
 		err := c.vaults()
+		if err == nil {
+			err = c.syncs()
+		}
 		if err == nil {
 			err = c.activity()
 		}
@@ -135,28 +137,6 @@ func (c *check) vault(v Vault) error {
 	}
 	if len(trashed) > 0 {
 		return c.fault("vault %s has trashed secrets of environments that are gone", v.ID)
-	}
-	return nil
-}
-
-// syncLinks holds a vault's links against what finds them and what they need.
-func (c *check) syncLinks(v Vault, envs []Environment) error {
-	all, err := c.SyncLinks(v.ID)
-	if err != nil {
-		return err
-	}
-	for _, l := range all {
-		if err := c.want(key(tagLinkConnection, l.Connection, v.ID, l.ID), nil, "link %s is not found by its connection", l.ID); err != nil {
-			return err
-		}
-		if err := c.want(key(tagConnection, l.Connection), nil, "link %s has no connection", l.ID); err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(envs, func(e Environment) bool { return e.ID == l.Environment }) {
-			if err := c.fault("link %s is of an environment that is gone", l.ID); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

@@ -24,6 +24,8 @@ var sentences = map[string]string{
 	"environment_moved":                    "moved the environment {environment} in the order",
 	"environment_renamed":                  "renamed the environment {oldName} to {newName}",
 	"environment_type_changed":             "changed the type of {environment} from {oldType} to {newType}",
+	"integration_connected":                "connected to {provider}",
+	"integration_disconnected":             "removed the connection to {provider}",
 	"job_run":                              "had the job {job} run",
 	"local_org_added":                      "made the organization {org}",
 	"local_repo_added":                     "registered the repository {repoFullName}",
@@ -65,7 +67,14 @@ var sentences = map[string]string{
 	"secrets_pulled notModified":           "asked for {environment}, and had it already",
 	"secrets_pushed":                       "pushed to {environment}: {created} created, {updated} updated, {deleted} deleted, {unchanged} unchanged",
 	"secrets_pushed dryRun":                "tried a push to {environment}: {created} would be created, {updated} updated, {deleted} deleted",
+	"secrets_sync_started":                 "began to sync {environment} with {provider} ({providerEnvironment}): {keys}",
+	"secrets_synced":                       "synced {environment} with {provider} ({providerEnvironment}), {status}: {created} created, {updated} updated, {deleted} deleted",
+	"secrets_synced auto":                  "synced {environment} with {provider} ({providerEnvironment}) by itself, {status}: {created} created, {updated} updated",
 	"session_revoked":                      "ended a session",
+	"sync_link_removed":                    "forgot a sync of {environment} with {provider}",
+	"sync_link_saved":                      "saved a sync of {environment} with {provider}, by hand",
+	"sync_link_saved autoSync":             "saved a sync of {environment} with {provider}, by itself",
+	"sync_link_saved auto":                 "no longer syncs {environment} with {provider} by itself, because it was refused",
 	"system_sealed":                        "sealed the server",
 	"user_login":                           "signed in with {method}",
 	"user_logout":                          "signed out",
@@ -79,7 +88,7 @@ var sentences = map[string]string{
 }
 
 // flags are parts of a record that make another sentence of an action.
-var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey", "username"}
+var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey", "auto", "autoSync", "username"}
 
 // codes are parts of a record that are words joined by underscores.
 var codes = []string{"operation", "reason", "method"}

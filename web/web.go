@@ -13,7 +13,7 @@
 //     can use what parts.html defines: "wrong", "invalid", "time", "pager",
 //     "search", "types", "where" and "confirm". Functions: asset, path (every
 //     address of ours), day, date, moment, ago, since, iso, count, confirm,
-//     confirmOf, matrixRows;
+//     confirmOf, matrixRows, steps;
 //   - a sample in the tests, which look at every page there is.
 //
 // A page that a script makes more comfortable has a method Script that names a
@@ -149,7 +149,7 @@ func New(base string) *Pages {
 	p.readAssets()
 	layout := template.Must(template.New("layout.html").
 		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "date": date, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count,
-			"confirm": confirmation, "confirmOf": confirmationOf, "matrixRows": p.matrixRows}).
+			"confirm": confirmation, "confirmOf": confirmationOf, "matrixRows": p.matrixRows, "steps": stepsOf}).
 		Option("missingkey=error").
 		ParseFS(files, around...))
 	all, err := fs.Glob(files, "templates/*.html")

@@ -21,12 +21,14 @@ const installPage = "https://github.example/apps/coffer/installations/new"
 var samples = joined(entrySamples, setupSamples, operatorSamples,
 	vaultsSamples, matrixSamples, secretSamples, editSamples, importSamples, rawSamples, compareSamples, historySamples,
 	environmentsSamples, accessSamples, trashSamples,
+	syncsSamples, connectionsSamples,
 	activitySamples, keysSamples, orgsSamples, accountSamples)
 
 // evils are pages with markup in whatever somebody else can name.
 var evils = joined(entryEvils, setupEvils, operatorEvils,
 	vaultsEvils, matrixEvils, secretEvils, editEvils, importEvils, rawEvils, compareEvils, historyEvils,
 	environmentsEvils, accessEvils, trashEvils,
+	syncsEvils, connectionsEvils,
 	activityEvils, keysEvils, orgsEvils, accountEvils)
 
 const evil = `"><script>alert(1)</script><a href='javascript:x'>`

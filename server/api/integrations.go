@@ -70,6 +70,13 @@ type Connect struct {
 	TeamID string `json:"teamId"`
 }
 
+// AuthorizeProvider asks to send a browser to a provider, and says where it is to
+// go afterwards. Its credential may stand in the query, too, as ticket or token.
+type AuthorizeProvider struct {
+	ProviderRef
+	RedirectURI string `query:"redirect_uri"`
+}
+
 // maxProviderToken and maxProviderID bound what goes into requests to providers.
 const (
 	maxProviderToken = 4096

@@ -18,6 +18,8 @@ type SyncTarget struct {
 	Direction           string // "" means push
 	AllowDelete         bool
 	AllowReferences     bool // values that refer to others at the provider are pushed, too
+
+	EnvironmentField string // what the request calls Environment; "" means keywayEnvironment
 }
 
 // EnvironmentName is our environment, or its default.
@@ -65,11 +67,15 @@ type SyncQuery struct {
 
 // Target is what it asks about.
 func (r SyncQuery) Target() SyncTarget {
-	environment := r.KeywayEnvironment
-	if environment == "" {
-		environment = r.Environment
+	t := SyncTarget{
+		Ref: r.Ref, ConnectionID: r.ConnectionID, ProjectID: r.ProjectID, ServiceID: r.ServiceID,
+		Environment: r.KeywayEnvironment, ProviderEnvironment: r.ProviderEnvironment,
+		Direction: r.Direction, AllowDelete: r.AllowDelete, AllowReferences: r.AllowReferences,
 	}
-	return SyncTarget{r.Ref, r.ConnectionID, r.ProjectID, r.ServiceID, environment, r.ProviderEnvironment, r.Direction, r.AllowDelete, r.AllowReferences}
+	if t.Environment == "" && r.Environment != "" {
+		t.Environment, t.EnvironmentField = r.Environment, "environment"
+	}
+	return t
 }
 
 // Check holds every parameter against its rule.
@@ -88,11 +94,16 @@ type StartSync struct {
 	AllowDelete         bool   `json:"allowDelete"`
 	AllowReferences     bool   `json:"allowReferences"`
 	PlanHash            string `json:"planHash"`
+	Async               bool   `json:"async"` // answer at once with the run, which the caller follows
 }
 
 // Target is what it asks for.
 func (r StartSync) Target() SyncTarget {
-	return SyncTarget{r.Ref, r.ConnectionID, r.ProjectID, r.ServiceID, r.KeywayEnvironment, r.ProviderEnvironment, r.Direction, r.AllowDelete, r.AllowReferences}
+	return SyncTarget{
+		Ref: r.Ref, ConnectionID: r.ConnectionID, ProjectID: r.ProjectID, ServiceID: r.ServiceID,
+		Environment: r.KeywayEnvironment, ProviderEnvironment: r.ProviderEnvironment,
+		Direction: r.Direction, AllowDelete: r.AllowDelete, AllowReferences: r.AllowReferences,
+	}
 }
 
 // Check holds every field against its rule.

@@ -161,7 +161,14 @@ func (b *browser) open(to string) int64 {
 	if strings.HasPrefix(to, "/") {
 		to = b.base + to
 	}
-	return get(b, chromedp.NavigateResponse(to)).Status
+	for range 3 {
+		// A page that was still coming when this one was asked for may be taken for it.
+		if came := get(b, chromedp.NavigateResponse(to)); came != nil {
+			return came.Status
+		}
+	}
+	b.t.Fatalf("nothing comes from %s", to)
+	return 0
 }
 
 // at is the page that is shown: path and query, and the whole address if it is

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,11 +18,29 @@ import (
 // holdsBack has requests to addresses like this one take a while, and counts them.
 func (b *browser) holdsBack(pattern string, while time.Duration) *atomic.Int32 {
 	b.t.Helper()
+	return b.delays(pattern, func(goOn func()) { time.AfterFunc(while, goOn) })
+}
+
+// holdsUntil has them take until what it returns is closed.
+func (b *browser) holdsUntil(pattern string) (*atomic.Int32, chan<- struct{}) {
+	b.t.Helper()
+	until := make(chan struct{})
+	return b.delays(pattern, func(goOn func()) {
+		go func() {
+			<-until
+			goOn()
+		}()
+	}), until
+}
+
+func (b *browser) delays(pattern string, wait func(goOn func())) *atomic.Int32 {
+	b.t.Helper()
 	sent := new(atomic.Int32)
+	asked := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(b.base+pattern), `\*`, ".*") + "$")
 	if err := chromedp.Listen(b.ctx, func(event any) {
-		if e, ok := event.(*fetch.EventRequestPaused); ok {
+		if e, ok := event.(*fetch.EventRequestPaused); ok && asked.MatchString(e.Request.URL) {
 			sent.Add(1)
-			time.AfterFunc(while, func() {
+			wait(func() {
 				// A page that was left waits for it no more.
 				_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID})
 			})
@@ -181,7 +200,7 @@ func TestADownloadIsNotBusyForEver(t *testing.T) {
 func TestALongSaveIsTold(t *testing.T) {
 	_, b := matrix(t)
 	b.edits("DB_URL in development: differs, A", "DB_URL in development", "new")
-	sent := b.holdsBack("/v1/secrets/push", 8*time.Second)
+	sent, answer := b.holdsUntil("/v1/secrets/push")
 	b.click("Review")
 	press := `(document.querySelector("dialog .choices button").click(), true)`
 	evaluate[bool](b, press)
@@ -191,6 +210,7 @@ func TestALongSaveIsTold(t *testing.T) {
 		t.Errorf("the page shows %q", got)
 	}
 	b.looksGood("busy")
+	close(answer)
 	b.says("Saved. development: 0 created, 1 updated", true)
 	if got := evaluate[string](b, busy); got != "" || sent.Load() != 1 {
 		t.Errorf("the page shows %q, and sent %d", got, sent.Load())

@@ -147,9 +147,9 @@ func TestEmptyPagesLookGood(t *testing.T) {
 	b.signIn("ann", password)
 	b.wants("Vaults", "There is no vault yet that you can reach.")
 	b.looksGood("no-vaults")
-	for page, name := range map[string]string{"/orgs": "no-orgs", "/activity": "activity-short", "/operator": "forbidden", "/setup/vault": "first-vault"} {
-		b.open(page)
-		b.looksGood(name)
+	for _, at := range [][2]string{{"/orgs", "no-orgs"}, {"/activity", "activity-short"}, {"/operator", "forbidden"}, {"/setup/vault", "first-vault"}} {
+		b.open(at[0])
+		b.looksGood(at[1])
 	}
 	b.press("See what it holds")
 	b.looksGood("first-vault-empty")

@@ -186,6 +186,10 @@ func TestTheFirstRunWithScripts(t *testing.T) {
 		t.Error("nothing is printed")
 	}
 	b.press("I have saved it")
+	b.fill("Six characters", "wrong!")
+	b.press("Continue")
+	b.wants("Is it saved?")
+	b.looksGood("setup-check-wrong")
 	b.typesBack(key)
 	b.fill("Username", "ann")
 	b.fill("Password", password)
@@ -201,11 +205,6 @@ func TestTheFirstRunWithScripts(t *testing.T) {
 	if copied := b.copies("Copy"); !strings.HasPrefix(copied, "coffer ") && !strings.HasPrefix(copied, "export ") {
 		t.Errorf("%q was copied", copied)
 	}
-	b.press("I have saved it")
-	b.fill("Six characters", "wrong!")
-	b.press("Continue")
-	b.wants("Is it saved?")
-	b.looksGood("setup-check-wrong")
 }
 
 // TestAnOperatorLooksAfterTheServer adds somebody to an organization, who may use
@@ -236,7 +235,7 @@ func TestAnOperatorLooksAfterTheServer(t *testing.T) {
 	b.wants("Users", "The user can sign in now", "bob")
 	b.looksGood("operator-users")
 	b.unfold()
-	b.press("Disable bob now")
+	b.press("Disable now: bob")
 	b.wants("Users", "let in no more", "disabled")
 	b.looksGood("operator-users-disabled")
 	b.press("Enable bob")

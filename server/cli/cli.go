@@ -86,6 +86,7 @@ func newRoot(a *app) *cobra.Command {
 	root := group("coffer", "A self-hosted vault for the secrets of your repositories")
 	section(root, "Secrets:", newPush(a), newPull(a), newRun(a), newDiff(a),
 		newSet(a), newGet(a), newLs(a), newRm(a), newHistory(a), newRollback(a), newTrash(a))
+	section(root, "Hosting providers:", newConnect(a), newConnections(a), newSync(a))
 	section(root, "Vaults and access:", newLogin(a), newLogout(a), newWhoami(a), newSessions(a),
 		newVault(a), newEnv(a), newOrg(a), newKeys(a), newActivity(a), newOffline(a))
 	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newUnseal(a), newSeal(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a))

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"coffer/crypto/cryptotest"
+	"coffer/server/hosting/hostingtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -23,10 +24,14 @@ func TestMain(m *testing.M) {
 }
 
 func TestStories(t *testing.T) {
+	vercel := hostingtest.NewVercel(t, time.Now)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
-		Setup:               setUpStory,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("COFFER_HOSTING_VERCEL_API_URL", vercel.URL)
+			return setUpStory(e)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready":   waitUntilListening,
 			"capture": captureOutput,
@@ -34,6 +39,7 @@ func TestStories(t *testing.T) {
 			"lines":   linesToPaste,
 			"mode":    hasMode,
 			"browser": playBrowser,
+			"vercel":  playVercel(vercel),
 		},
 	})
 }

@@ -185,3 +185,20 @@ func (c *console) working(text string) (stop func()) {
 		}
 	}
 }
+
+// counting says on a terminal how far something is. The function stop ends that.
+func (c *console) counting(text string) (show func(done, total int), stop func()) {
+	if !c.canShow() {
+		return func(int, int) {}, func() {}
+	}
+	shown := false
+	show = func(done, total int) {
+		shown = true
+		fmt.Fprintf(c.err, "\r\033[K%s: %d of %d …", text, done, total)
+	}
+	return show, func() {
+		if shown {
+			fmt.Fprint(c.err, "\r\033[K")
+		}
+	}
+}

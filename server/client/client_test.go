@@ -70,6 +70,10 @@ func TestValuesReachTheServer(t *testing.T) {
 			_, err := c.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: secret})
 			return err
 		},
+		"token": func() error {
+			_, err := c.Connect(t.Context(), api.Connect{ProviderRef: api.ProviderRef{Provider: "vercel"}, Token: secret})
+			return err
+		},
 		"claimToken": func() error {
 			_, err := c.Initialize(t.Context(), api.Initialize{ClaimToken: secret, Setup: api.Setup{KeyFile: true}})
 			return err

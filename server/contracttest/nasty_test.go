@@ -23,8 +23,9 @@ var (
 		quoted(strings.Repeat("x", 70000)), `{"A":"` + strings.Repeat(`\n`, 40000) + `"}`, "undefined", "'x'", "// x\n1"}
 	members = []string{"repoFullName", "environment", "secrets", "mode", "key", "name", "value", "newName", "type", "scopes", "expiresInDays", "allowedIps",
 		"claimToken", "passphrase", "baseRevision", "dryRun", "username", "password", "ttlSeconds", "role", "org", "public", "keyFile", "admin",
-		"targetType", "targetRole", "targetUserId", "canRead", "canWrite", "displayName", "defaultPermissions"}
-	parameters = []string{"repo", "environment", "key", "limit", "offset", "format", "at", "revision", "action", "actor", "x"}
+		"targetType", "targetRole", "targetUserId", "canRead", "canWrite", "displayName", "defaultPermissions",
+		"connectionId", "projectId", "serviceId", "keywayEnvironment", "providerEnvironment", "direction", "allowDelete", "planHash", "autoSync", "token", "teamId"}
+	parameters = []string{"connectionId", "projectId", "serviceId", "keywayEnvironment", "providerEnvironment", "direction", "allowDelete", "redirect_uri", "ticket", "token", "repo", "environment", "key", "limit", "offset", "format", "at", "revision", "action", "actor", "x"}
 )
 
 // TestNoInputIsAnInternalError: that a status is never 500 is one of the
@@ -58,6 +59,32 @@ func TestNoInputIsAnInternalError(t *testing.T) {
 			t.Errorf("the log tells of an internal error")
 		}
 	})
+}
+
+// TestNoInputOfASyncIsAnInternalError asks with a connection, of stand-ins.
+func TestNoInputOfASyncIsAnInternalError(t *testing.T) {
+	t.Parallel()
+	h, v, g := connected(t)
+	h.http.Transport = http.DefaultTransport // it asks for paths that nobody describes
+	h.ann.push(t, v, "production", `{"A":"1"}`, "").ok(200)
+	link := h.ann.link(t, v, g).ok(200).text("data.link.id")
+	job := h.ann.sync(t, v, g).ok(200).text("data.jobId")
+	there := strings.NewReplacer("/link/"+someID, "/link/"+link, "/jobs/"+someID, "/jobs/"+job, someID, g.connection, `"p"`, quoted(g.project), "=p", "="+g.project)
+	for i, r := range integrationRoutes {
+		gen := &generator{rand.New(rand.NewPCG(3, uint64(i)))}
+		for n := range 30 {
+			call, body := r.call, r.body
+			if n%2 == 0 && !strings.HasPrefix(call, "DELETE /v1/integrations/connections") {
+				call, body = there.Replace(call), there.Replace(body)
+			}
+			if a := h.ann.do(t, gen.call(call, v), gen.body(body)); a.status >= 500 && a.slug() != "provider-error" {
+				t.Fatalf("%d: %s %s", a.status, a.sent.Method, a.sent.URL)
+			}
+		}
+	}
+	if log := h.Log.String(); strings.Contains(log, `"internal error"`) || strings.Contains(log, `"panic"`) {
+		t.Errorf("the log tells of an internal error")
+	}
 }
 
 // TestNoOperatorsInputIsAnInternalError asks over the operator's own way in.

@@ -106,7 +106,7 @@ func (v *sample) at() string { return "/v1/vaults/" + v.repo }
 // fill puts the sample's ids for the placeholders of a route.
 func (v *sample) fill(text string) string {
 	owner, name, _ := strings.Cut(v.repo, "/")
-	return strings.NewReplacer("{owner}", owner, "{name}", name, "{V}", v.at(), "{repo}", v.repo, "{secret}", v.secret, "{version}", v.version,
+	return strings.NewReplacer("{owner}", owner, "{name}", name, "{V}", v.at(), "{IV}", v.syncs(), "{repo}", v.repo, "{secret}", v.secret, "{version}", v.version,
 		"{trashed}", v.trashed, "{key}", v.key, "{new}", newRepo(v.repo),
 		"{override}", cmp.Or(v.override, someID), "{session}", cmp.Or(v.session, someID), "{org}", cmp.Or(v.org, "nobody-at-all")).Replace(text)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func (s *site) isShut(t *testing.T, v *sample, callers ...*caller) {
 	t.Helper()
 	extra := []route{{call: "GET /v1/nowhere"}, {call: "PUT /v1/secrets/push"}, {call: "GET /v1"}, {call: "GET /v1/"}, {call: "GET /v1/vaults/a%2Fb/c"},
 		{call: "POST /v1/secrets/push", body: strings.Repeat("x", maxBody+1)}, {call: "GET /v1/vaults?limit=0&limit=0"}}
-	for _, r := range append(extra, routes...) {
+	for _, r := range slices.Concat(extra, routes, integrationRoutes) {
 		for _, c := range append(callers, s.nobody()) {
 			a := c.do(t, v.fill(r.call), v.fill(r.body)).fails(503, "sealed")
 			if got := a.header.Get("Retry-After"); got != "5" {

@@ -19,7 +19,7 @@ import (
 // address is the route's path with something well-formed in each segment.
 func (r route) address() string {
 	return strings.NewReplacer(":owner", "acme", ":repo", "api", ":secretId", anID, ":versionId", anID, ":id", anID,
-		":name", "production", ":slug", "sealed").Replace(r.path)
+		":name", "production", ":slug", "sealed", ":provider", "vercel").Replace(r.path)
 }
 
 // gatedRoutes are those that need a credential.

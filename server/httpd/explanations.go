@@ -43,7 +43,7 @@ var explanations = map[api.Code]explanation{
 	},
 	api.PlanLimit: {
 		"The plan does not allow that",
-		"This would go beyond what the account's plan allows: so many private vaults, environments, secrets, or secrets in one push.",
+		"This would go beyond what the account's plan allows: so many private vaults, environments, secrets, secrets in one push, connections to hosting providers, or saved syncs.",
 		[]string{
 			"Read the error's detail: it names the limit.",
 			"Remove what is not needed any more, or push in smaller parts.",
@@ -73,6 +73,7 @@ var explanations = map[api.Code]explanation{
 		[]string{
 			"Look at the present state, then decide whether the request is still needed.",
 			"After a push that was refused: pull, look at the keys that the error names, and push again.",
+			"After a sync that was refused: look at its preview again, or connect to the hosting provider again where the error says so.",
 		},
 	},
 	api.TooLarge: {

@@ -242,6 +242,13 @@ const (
 	secretBack      notice = "secret-back"
 	fileImported    notice = "file-imported"
 	rolledBack      notice = "rolled-back"
+
+	connectionMade    notice = "connection-made"
+	connectionRemoved notice = "connection-removed"
+	linkSaved         notice = "link-saved"
+	linkAuto          notice = "link-auto"
+	linkForgotten     notice = "link-forgotten"
+	syncStopped       notice = "sync-stopped"
 )
 
 var notices = map[notice]string{
@@ -283,6 +290,13 @@ var notices = map[notice]string{
 	secretTrashed:   "The secret is in the trash.",
 	secretBack:      "The secret is out of the trash again.",
 	rolledBack:      "The environment holds again what it held then. What is newer is in the trash, and old values are versions.",
+
+	connectionMade:    "You are connected. To sync, open a vault and its page Integrations.",
+	connectionRemoved: "The connection is gone, with the syncs that were saved through it.",
+	linkSaved:         "The sync is saved. It is done by hand.",
+	linkAuto:          "The sync is saved. It is done by itself, soon after every change.",
+	linkForgotten:     "The sync is forgotten. What was synced stays where it is.",
+	syncStopped:       "The sync stops as soon as the provider has answered. What was done stays done.",
 }
 
 // notice is what was just done, to be shown now and never again, and the secrets

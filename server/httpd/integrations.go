@@ -4,19 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
 	"coffer/server/access"
 	"coffer/server/api"
 	"coffer/web"
-)
-
-// connectionsPage is where a browser goes that was to connect and has no other way
-// back; newConnectionPage is where a token is pasted.
-const (
-	connectionsPage   = "/connections"
-	newConnectionPage = connectionsPage + "/new"
 )
 
 const (
@@ -37,7 +31,7 @@ func integrationRoutes() []route {
 		{get, connection + "/projects", access.ProjectList, inGeneral, answer((*door).Projects)},
 		{remove, connection, access.ConnectionDelete, inGeneral, nothing((*door).Disconnect)},
 		{get, integrationsPath + "/providers/:provider/all-projects", access.ProjectListAll, inGeneral, answer((*door).AllProjects)},
-		{get, provider + "/authorize", access.ConnectionAuthorize, inGeneral, authorizeProvider},
+		{get, provider + "/authorize", access.ConnectionAuthorize, inGeneral, authorizeProvider()},
 		{post, provider + "/ticket", access.ConnectionTicket, inGeneral, answer((*door).ConnectTicket)},
 		{post, provider + "/connect", access.ConnectionCreate, inGeneral, answer((*door).Connect)},
 
@@ -63,24 +57,41 @@ func listProviders(x *exchange) error {
 // authorizeProvider sends a browser to a hosting provider, for whoever asks: with
 // a header, with the browser's session, or, because a program that opens a browser
 // can give it neither, with a ticket or a token in the address.
-func authorizeProvider(x *exchange) error {
-	q := x.r.URL.Query()
-	if err := x.asked(q); err != nil {
-		return err
+func authorizeProvider() operation {
+	b := newBinder(reflect.TypeFor[api.AuthorizeProvider]())
+	return func(x *exchange) error {
+		if err := x.readBody(); err != nil {
+			return err
+		}
+		req, wrong := bind[api.AuthorizeProvider](b, x.input())
+		if err := x.identifyBrowser(req.Provider); err != nil {
+			return err
+		}
+		if err := x.limit(); err != nil {
+			return err
+		}
+		if err := x.gate.Admit(x.ctx, x.who, x.route.action, ""); err != nil {
+			return err
+		}
+		if wrong != nil {
+			return wrong
+		}
+		return x.departToProvider(req)
 	}
-	if err := x.limit(); err != nil {
-		return err
-	}
-	page, err := x.wayBack(q.Get("redirect_uri"))
+}
+
+// departToProvider sends the browser to a provider or, where nobody can authorize
+// there, to our page for pasting a token.
+func (x *exchange) departToProvider(req *api.AuthorizeProvider) error {
+	page, err := x.wayBack(req.RedirectURI)
 	if err != nil {
 		return err
 	}
-	provider := x.c.Param("provider")
-	d, err := x.Warden.DepartToProvider(x.ctx, x.who, provider, page)
+	d, err := x.Warden.DepartToProvider(x.ctx, x.who, req.Provider, page)
 	if err != nil {
 		return err
 	}
-	to := x.pages.Path(newConnectionPage + "?provider=" + url.QueryEscape(provider))
+	to := x.pages.Path(newConnectionPage + "?provider=" + url.QueryEscape(req.Provider))
 	if d != nil {
 		to = d.URL
 		x.setCookie(connectCookie, x.pages.Path(integrationsPath), d.Ticket.Reveal(), d.Expires)
@@ -90,18 +101,14 @@ func authorizeProvider(x *exchange) error {
 	return nil
 }
 
-// asked finds out who wants a browser to go to a provider.
-func (x *exchange) asked(q url.Values) (err error) {
-	for name, values := range q {
-		if len(values) > 1 {
-			return api.InvalidField(name, api.Duplicate, "Once at most.")
-		}
-	}
+// identifyBrowser finds out who wants a browser to go to a provider.
+func (x *exchange) identifyBrowser(provider string) (err error) {
+	q := x.r.URL.Query()
 	c := x.credential()
 	c.Exhausted = func() bool { return x.full(inLogin, addressOf(c.IP)) }
 	switch {
 	case q.Get("ticket") != "":
-		x.who, err = x.Warden.ByConnectTicket(x.ctx, c, x.c.Param("provider"), api.NewSecret(q.Get("ticket")))
+		x.who, err = x.Warden.ByConnectTicket(x.ctx, c, provider, api.NewSecret(q.Get("ticket")))
 	case q.Get("token") != "" && c.Bearer == "":
 		c.Bearer, c.Cookie = q.Get("token"), ""
 		x.who, err = x.gate.Identify(x.ctx, c)

@@ -44,6 +44,7 @@ func pages() []route {
 		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(),
 		vaultPages(), secretPages(), editPages(), importPages(), rawPages(), comparePages(), historyPages(),
 		environmentPages(), accessPages(), trashPages(), settingsPages(),
+		syncPages(), connectionPages(),
 		activityPages(), keyPages(), orgPages(), accountPages(),
 	)
 }

@@ -45,14 +45,8 @@ func TestANewPageFindsItsPlace(t *testing.T) {
 	if got := placesIn(elsewhere.operatorTabs()); got != "" {
 		t.Errorf("with another code host, the operator has %s", got)
 	}
-	for _, there := range []bool{false, true} {
-		x := at(vaultPath)
-		if there {
-			x = at(vaultPath+"/integrations/:id", vaultPath+"/integrations")
-		}
-		in := x.inside(&api.Vault{RepoOwner: "acme", RepoName: "api", Permission: new("read")})
-		if got := strings.Contains(placesIn(in.Places), "Integrations /vaults/acme/api/integrations true"); got != there {
-			t.Errorf("there %t: %s", there, placesIn(in.Places))
-		}
+	in := at(syncRunPath).inside(&api.Vault{RepoOwner: "acme", RepoName: "api", Permission: new("read")})
+	if got := placesIn(in.Places); !strings.Contains(got, "Integrations /vaults/acme/api/syncs true") {
+		t.Errorf("in a vault there are %s", got)
 	}
 }

@@ -38,6 +38,8 @@ func Table(w *warden.Warden) []Job {
 		{"devices", time.Hour, w.ExpireDevices},
 		{"grants", 24 * time.Hour, keeping(w.RenewGrants)},
 		{"rosters", 24 * time.Hour, keeping(w.SyncOrgs)},
+		{"syncs", time.Hour, w.ExpireSyncRuns},
+		{"drift", 6 * time.Hour, keeping(w.CheckDrift)},
 		{"trials", time.Hour, keeping(w.ExpireTrials)},
 		{"subscriptions", 24 * time.Hour, keeping(w.ConfirmSubscriptions)},
 		{"payment-events", 24 * time.Hour, w.ExpirePaymentEvents},

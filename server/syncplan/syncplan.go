@@ -166,10 +166,8 @@ func (s State) push(key string, value api.Secret, here bool, there *hosting.Vari
 		return Create, AbsentAtTarget
 	case there.Origin == hosting.FromAbove:
 		return s.override(value, there)
-	case there.Origin == hosting.FromReference && s.refers(value):
-		return s.compare(value, there) // the user wants references, and this is one
-	case there.Origin != hosting.FromUser:
-		return Skip, NotOwned
+	case there.Origin != hosting.FromUser && !(there.Origin == hosting.FromReference && s.refers(value)):
+		return Skip, NotOwned // unless the user wants references, and this is one
 	case there.Readable:
 		return s.compare(value, there)
 	case s.proved(key, value, there):
@@ -210,11 +208,11 @@ func (s State) pull(key string, value api.Secret, here bool, there *hosting.Vari
 	switch {
 	case there == nil && !s.AllowDelete:
 		return Keep, DeleteNotAllowed
+	case s.reserved(key):
+		return Skip, ReservedKey // it could not be there, so that it is not says nothing
 	case there == nil:
 		return Delete, AbsentAtSource
-	case s.reserved(key):
-		return Skip, ReservedKey
-	case there.Origin == hosting.FromReference, there.Origin == hosting.FromUser && s.refers(there.Value):
+	case s.isReference(there):
 		return Skip, Unreadable
 	case there.Origin != hosting.FromUser:
 		return Skip, NotOwned
@@ -239,13 +237,17 @@ func (s State) refers(value api.Secret) bool {
 	return s.Provider.Reference != "" && strings.Contains(value.Reveal(), s.Provider.Reference)
 }
 
+func (s State) isReference(v *hosting.Variable) bool {
+	return v.Origin == hosting.FromReference || v.Origin == hosting.FromUser && s.refers(v.Value)
+}
+
 // warnings is what a plan's steps do not say.
 func (s State) warnings(steps []Step) []Warning {
 	all := []Warning{}
 	var references []string
 	writes, held := 0, 0
 	for _, step := range steps {
-		if step.Reason == Unreadable && (s.refers(s.Local[step.Key]) || step.Was != nil && step.Was.Origin == hosting.FromReference) {
+		if step.Reason == Unreadable && (s.Direction == Push || s.isReference(step.Was)) {
 			references = append(references, step.Key)
 		}
 		switch step.Action {

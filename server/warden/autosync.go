@@ -3,14 +3,12 @@ package warden
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"coffer/server/access"
 	"coffer/server/api"
-	"coffer/server/syncplan"
 	"coffer/store"
 )
 
@@ -127,16 +125,24 @@ func (w *Warden) dueLinks(ctx context.Context, first map[store.ID]time.Time) (du
 	return due, next, err
 }
 
-// acting is a user for whom the server does something by itself.
+// acting is a user for whom the server does something by itself, if they may still
+// come in.
 func (w *Warden) acting(ctx context.Context, user store.ID) (who Caller, err error) {
-	who = Caller{kind: access.JWT, scopes: access.All, userAgent: "coffer/sync"}
 	err = w.store.View(ctx, func(r store.Reader) (err error) {
-		who.user, err = r.User(user)
+		who, err = namesake(r, user)
 		return err
 	})
-	if err == nil && who.user.Disabled != 0 {
+	if errors.Is(err, store.ErrNotFound) || err == nil && who.user.Disabled != 0 {
 		err = api.Errorf(api.Forbidden, "Whoever saved this may not use this server any more. Save the link again as somebody who may.")
 	}
+	return who, err
+}
+
+// namesake is a user in whose name the server does something, whatever has become
+// of them.
+func namesake(r store.Reader, user store.ID) (who Caller, err error) {
+	who = Caller{kind: access.JWT, scopes: access.All, userAgent: "coffer/sync"}
+	who.user, err = r.User(user)
 	return who, err
 }
 
@@ -150,9 +156,10 @@ func targetOf(v store.Vault, e store.Environment, l store.SyncLink) api.SyncTarg
 
 // linkSides looks at both sides of a link, as whoever saved it.
 func (w *Warden) linkSides(ctx context.Context, l store.SyncLink, act access.Action) (*sides, error) {
+	s := &sides{w: w}
 	who, err := w.acting(ctx, l.User)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	var v store.Vault
 	var e store.Environment
@@ -164,7 +171,7 @@ func (w *Warden) linkSides(ctx context.Context, l store.SyncLink, act access.Act
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	return w.compare(ctx, who, act, targetOf(v, e, l))
 }
@@ -215,7 +222,7 @@ func (w *Warden) noteFailedLink(ctx context.Context, l store.SyncLink, err error
 	for _, f := range e.Fields {
 		message = f.Message
 	}
-	final := e.Code == api.Forbidden || e.Code == api.NotFound || e.Code == api.Invalid || e.Code == api.Unauthorized || w.isBroken(ctx, l.Connection)
+	final := w.endsLink(ctx, l, e)
 	err = w.changeLink(ctx, l, func(l *store.SyncLink) {
 		now := store.At(w.now())
 		l.Status, l.Ended, l.Problem, l.Disabled = api.SyncFailed, now, message, final
@@ -228,23 +235,30 @@ func (w *Warden) noteFailedLink(ctx context.Context, l store.SyncLink, err error
 	}
 }
 
-// isBroken reports whether a connection is to be made again, or gone.
-func (w *Warden) isBroken(ctx context.Context, id store.ID) (broken bool) {
-	err := w.store.View(ctx, func(r store.Reader) error {
-		c, err := r.Connection(id)
-		broken = c.Broken || errors.Is(err, store.ErrNotFound)
-		return err
-	})
-	return broken || err != nil && errors.Is(err, store.ErrNotFound)
+// endsLink reports whether an error means that a link may not or cannot sync any
+// more until somebody does something about it.
+func (w *Warden) endsLink(ctx context.Context, l store.SyncLink, err error) bool {
+	switch api.CodeOf(err) {
+	case api.Forbidden, api.NotFound, api.Invalid, api.Unauthorized:
+		return true
+	}
+	return w.isBroken(ctx, l.Connection)
 }
 
-// changeLink changes a link, if it is still there. Disabling one is recorded.
-func (w *Warden) changeLink(ctx context.Context, was store.SyncLink, change func(*store.SyncLink)) error {
-	who, err := w.acting(ctx, was.User)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+// isBroken reports whether a connection is to be made again, or gone.
+func (w *Warden) isBroken(ctx context.Context, id store.ID) bool {
+	var c store.Connection
+	err := w.store.View(ctx, func(r store.Reader) (err error) {
+		c, err = r.Connection(id)
 		return err
-	}
-	_, err = w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
+	})
+	return c.Broken || errors.Is(err, store.ErrNotFound)
+}
+
+// changeLink changes a link, unless it has gone or somebody has saved it anew
+// meanwhile. Disabling one is recorded.
+func (w *Warden) changeLink(ctx context.Context, was store.SyncLink, change func(*store.SyncLink)) error {
+	_, err := w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
 		l, err := tx.SyncLink(was.Vault, was.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return 0, nil
@@ -252,10 +266,12 @@ func (w *Warden) changeLink(ctx context.Context, was store.SyncLink, change func
 		if err != nil {
 			return 0, err
 		}
-		before := l.Disabled
+		if l.User != was.User || l.Connection != was.Connection || l.Auto != was.Auto || l.Disabled != was.Disabled {
+			return 0, nil
+		}
 		change(&l)
-		if l.Disabled && !before {
-			if err := j.noteDisabled(tx, who, l); err != nil {
+		if l.Disabled {
+			if err := j.noteDisabled(tx, l); err != nil {
 				return 0, err
 			}
 		}
@@ -265,7 +281,11 @@ func (w *Warden) changeLink(ctx context.Context, was store.SyncLink, change func
 }
 
 // noteDisabled records that a link syncs by itself no more.
-func (j *journal) noteDisabled(tx store.Tx, who Caller, l store.SyncLink) error {
+func (j *journal) noteDisabled(tx store.Tx, l store.SyncLink) error {
+	who, err := namesake(tx.Reader, l.User)
+	if ignoreMissing(err) != nil {
+		return err
+	}
 	v, err := tx.Vault(l.Vault)
 	if err != nil {
 		return err
@@ -277,163 +297,4 @@ func (j *journal) noteDisabled(tx store.Tx, who Caller, l store.SyncLink) error 
 	j.who, j.vault = who, v
 	j.note("sync_link_saved", map[string]any{"provider": l.Provider, "environment": e.Name, "autoSync": false, "auto": true})
 	return nil
-}
-
-// resumeSyncs goes on with runs whose process ended before they did.
-func (w *Warden) resumeSyncs(ctx context.Context) {
-	var cut []store.SyncRun
-	err := w.store.View(ctx, func(r store.Reader) error {
-		all, err := r.SyncRunsUnderWay()
-		if err != nil {
-			return err
-		}
-		for _, run := range all {
-			lease, err := r.SyncLease(run.Place)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			if !w.syncs.has(run.ID) && (err != nil || !w.now().Before(lease.Until.Time())) {
-				cut = append(cut, run)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		w.log.Warn("runs of syncs could not be read", "error", err)
-		return
-	}
-	for _, run := range cut {
-		w.resume(ctx, run)
-	}
-}
-
-func (s *syncState) has(run store.ID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.runs[run]
-	return ok
-}
-
-// resume goes on with one run, from what both sides hold by now.
-func (w *Warden) resume(ctx context.Context, run store.SyncRun) {
-	s, err := w.runSides(ctx, run)
-	if err == nil && !run.Canceled {
-		err = s.again(ctx, run)
-	}
-	switch {
-	case ctx.Err() != nil || w.keys.Load() == nil:
-	case run.Canceled, err != nil && w.now().Sub(run.Began.Time()) > resumeTime, err != nil && isFinal(s.outward(err)):
-		w.abandon(ctx, run)
-	case err != nil:
-		w.log.Warn("a sync that was cut short cannot go on yet", "run", run.ID.String(), "error", err)
-	}
-}
-
-// isFinal reports whether trying again would end the same way.
-func isFinal(err error) bool {
-	switch api.CodeOf(err) {
-	case api.ProviderFailed, api.Unavailable, api.Internal, api.Timeout, api.Sealed, api.RateLimited:
-		return false
-	}
-	return true
-}
-
-// runSides looks at both sides of a run, as whoever began it.
-func (w *Warden) runSides(ctx context.Context, run store.SyncRun) (*sides, error) {
-	who, err := w.acting(ctx, run.User)
-	if err != nil {
-		return nil, err
-	}
-	if run.Test {
-		who.kind, who.key.Environment = access.APIKey, "test"
-	}
-	var t api.SyncTarget
-	err = w.store.View(ctx, func(r store.Reader) error {
-		v, err := r.Vault(run.Vault)
-		if err != nil {
-			return err
-		}
-		e, err := r.Environment(run.Vault, run.Environment)
-		t = targetOf(v, e, store.SyncLink{Connection: run.Connection, Project: run.Project, Service: run.Service, Target: run.Target, References: run.References})
-		t.AllowDelete = len(run.Deletes) > 0
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return w.compare(ctx, who, access.SyncPush, t)
-}
-
-// again takes the lease anew and lets a run go on. What it had done already
-// stays counted, and is planned no more.
-func (s *sides) again(ctx context.Context, run store.SyncRun) error {
-	keys, err := s.w.holdKeys()
-	if err != nil {
-		return err
-	}
-	defer keys.users.RUnlock()
-	err = s.w.store.Update(ctx, func(tx store.Tx) error { return s.take(tx, run) })
-	if err != nil {
-		return err
-	}
-	// What was done, and not written down before the end came, is no step any more.
-	left := 0
-	for _, step := range s.plan.Of(syncplan.Create, syncplan.Update, syncplan.Delete) {
-		if step.Action != syncplan.Delete || slices.Contains(run.Deletes, step.Key) {
-			left++
-		}
-	}
-	run.Skipped += max(0, run.Total-run.Created-run.Updated-run.Deleted-left)
-	s.w.log.Info("a sync that was cut short goes on", "run", run.ID.String())
-	s.start(run)
-	return nil
-}
-
-// abandon ends a run that cannot go on, and says of its keys only how many had
-// been done.
-func (w *Warden) abandon(ctx context.Context, run store.SyncRun) {
-	who, err := w.acting(ctx, run.User)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		w.log.Warn("a sync could not be given up", "run", run.ID.String(), "error", err)
-		return
-	}
-	_, err = w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
-		now, err := tx.SyncRun(run.ID)
-		if err != nil || now.Ended != 0 {
-			return 0, ignoreMissing(err)
-		}
-		now.Ended, now.Status = store.At(j.now), api.SyncFailed
-		if err := j.noteAbandoned(tx, who, now); err != nil {
-			return 0, err
-		}
-		return 0, errors.Join(tx.PutSyncRun(now), tx.DeleteSyncLease(now.Place))
-	})
-	if err != nil {
-		w.log.Warn("a sync could not be given up", "run", run.ID.String(), "error", err)
-	}
-}
-
-// noteAbandoned records the end of a run that could not go on.
-func (j *journal) noteAbandoned(tx store.Tx, who Caller, run store.SyncRun) error {
-	v, err := tx.Vault(run.Vault)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	e, err := tx.Environment(run.Vault, run.Environment)
-	if ignoreMissing(err) != nil {
-		return err
-	}
-	j.who, j.vault = who, v
-	j.note("secrets_synced", map[string]any{
-		"provider": run.Provider, "direction": api.SyncPush, "environment": e.Name, "providerEnvironment": run.Target,
-		"status": run.Status, "created": run.Created, "updated": run.Updated, "deleted": run.Deleted, "interrupted": true,
-	})
-	return nil
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return err
 }

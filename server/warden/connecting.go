@@ -32,19 +32,53 @@ type voyage struct {
 	Nonce    []byte
 	Verifier string
 	Provider string
-	User     store.ID
+	From     origin
 	Page     string // where to go afterwards
 	Expires  time.Time
 }
 
-// pass to a browser that is not signed in, sealed.
+// connectPass lets a browser begin that is not signed in, sealed.
 type connectPass struct {
 	Nonce    []byte
 	Provider string
-	User     store.ID
-	Session  store.ID // that asked for it, or zero
-	Key      store.ID
+	From     origin
 	Expires  time.Time
+}
+
+// origin is who set out to connect, and with which credential of ours: a session,
+// an API key, or neither.
+type origin struct {
+	User, Session, Key store.ID
+}
+
+func originOf(who Caller) origin { return origin{who.user.ID, who.session.ID, who.key.ID} }
+
+// caller makes of who asks now, of whom only the address is known, who set out.
+// It answers ErrNotFound if they may not come in any more, or if what they came in
+// with has ended since.
+func (o origin) caller(w *Warden, r store.Reader, who Caller) (_ Caller, err error) {
+	if who.user, err = r.User(o.User); err != nil {
+		return who, err
+	}
+	over := who.user.Disabled != 0
+	if !o.Session.IsZero() {
+		if who.session, err = r.Session(o.Session); err != nil {
+			return who, err
+		}
+		over = over || w.ended(who.session)
+	}
+	if !o.Key.IsZero() {
+		if who.key, err = r.APIKey(o.Key); err != nil {
+			return who, err
+		}
+		over = over || who.key.Revoked != 0 || expired(who.key, w.now())
+		who.misplaced = !allowsSource(who.key, who.ip)
+	}
+	if over {
+		return who, store.ErrNotFound
+	}
+	who.kind, who.scopes = access.JWT, access.All
+	return who, nil
 }
 
 var (
@@ -66,7 +100,7 @@ func (w *Warden) ConnectTicket(ctx context.Context, who Caller, ref api.Provider
 	}
 	defer keys.users.RUnlock()
 	p := connectPass{
-		Nonce: randomNonce(), Provider: ref.Provider, User: who.user.ID, Session: who.session.ID, Key: who.key.ID,
+		Nonce: randomNonce(), Provider: ref.Provider, From: originOf(who),
 		Expires: w.now().Add(connectTicketTime),
 	}
 	sealed, err := keys.sealTicket(p, passContext)
@@ -114,10 +148,7 @@ func (w *Warden) ByConnectTicket(ctx context.Context, c Credential, provider str
 		return Caller{}, bad
 	}
 	err = w.store.Update(ctx, func(tx store.Tx) (err error) {
-		if err := stillGood(tx.Reader, p, w.now()); err != nil {
-			return err
-		}
-		if who.user, err = tx.User(p.User); err != nil {
+		if who, err = p.From.caller(w, tx.Reader, who); err != nil {
 			return err
 		}
 		return tx.UseState(store.UsedState{Nonce: p.Nonce, Expires: store.At(p.Expires)})
@@ -125,28 +156,7 @@ func (w *Warden) ByConnectTicket(ctx context.Context, c Credential, provider str
 	if errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrNotFound) {
 		return Caller{}, bad
 	}
-	who.kind, who.scopes = access.JWT, access.All
 	return who, w.outward(err)
-}
-
-// stillGood reports, with ErrNotFound, whether what a ticket was made with has
-// ended since.
-func stillGood(r store.Reader, p connectPass, now time.Time) error {
-	if !p.Session.IsZero() {
-		if _, err := r.Session(p.Session); err != nil {
-			return err
-		}
-	}
-	if !p.Key.IsZero() {
-		k, err := r.APIKey(p.Key)
-		if err != nil {
-			return err
-		}
-		if k.Revoked != 0 || expired(k, now) {
-			return store.ErrNotFound
-		}
-	}
-	return nil
 }
 
 // DepartToProvider sends a browser to a hosting provider, for whoever asks. Without
@@ -185,7 +195,7 @@ func (w *Warden) DepartToProvider(ctx context.Context, who Caller, provider, pag
 	}
 	defer keys.users.RUnlock()
 	v := voyage{
-		Nonce: randomNonce(), Verifier: rand.Text() + rand.Text(), Provider: provider, User: who.user.ID, Page: page,
+		Nonce: randomNonce(), Verifier: rand.Text() + rand.Text(), Provider: provider, From: originOf(who), Page: page,
 		Expires: w.now().Add(signInTime),
 	}
 	sealed, err := keys.sealTicket(v, voyageContext)
@@ -245,18 +255,19 @@ func (w *Warden) redeemVoyage(ctx context.Context, c Credential, provider string
 		return v, who, err
 	}
 	if c.Cookie != "" {
-		if now, err := w.Identify(ctx, Credential{Cookie: c.Cookie, IP: c.IP, UserAgent: c.UserAgent}); err == nil && now.user.ID != v.User {
+		if now, err := w.Identify(ctx, Credential{Cookie: c.Cookie, IP: c.IP, UserAgent: c.UserAgent}); err == nil && now.user.ID != v.From.User {
 			return v, who, api.Errorf(api.Forbidden, "This authorization was begun for another account than the one that is signed in here. Sign in with that one, and begin again.")
 		}
 	}
 	err = w.store.Update(ctx, func(tx store.Tx) (err error) {
-		if who.user, err = tx.User(v.User); err != nil {
+		if who, err = v.From.caller(w, tx.Reader, who); err != nil {
 			return err
 		}
 		return tx.UseState(store.UsedState{Nonce: nonce, Expires: store.At(v.Expires)})
 	})
-	who.kind, who.scopes = access.JWT, access.All
 	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return v, who, api.Errorf(api.BadRequest, "What you were signed in with when this began has ended since. Sign in, and begin again.")
 	case errors.Is(err, store.ErrExists):
 		return v, who, api.Errorf(api.BadRequest, "This authorization was completed already."+again)
 	case err != nil:

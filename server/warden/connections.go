@@ -207,6 +207,9 @@ func (w *Warden) Projects(ctx context.Context, who Caller, ref api.ConnectionRef
 		return nil, err
 	}
 	all, err := w.projectsOf(ctx, conn)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errNoConnection // it went meanwhile
+	}
 	if err != nil {
 		return nil, w.errProvider(conn.Provider, err)
 	}

@@ -22,6 +22,9 @@ const (
 	connectionRefresh = "connection/refresh"
 )
 
+// refreshTime is for how long a provider is waited for that renews a pair.
+const refreshTime = 10 * time.Second
+
 // errReconnect means that a connection's user has to connect again.
 var errReconnect = errors.New("the connection's credential is over")
 
@@ -41,7 +44,7 @@ func (w *Warden) reach(ctx context.Context, id store.ID) (*reached, error) {
 	provider := w.c.Hosting[conn.Provider]
 	switch {
 	case provider == nil:
-		return nil, errProviderOff(conn.Provider)
+		return nil, api.Errorf(api.Conflict, "The operator of this server turned %s off. Ask them to turn it on again.", hosting.Display(conn.Provider))
 	case conn.Broken:
 		return nil, errReconnect
 	}
@@ -58,32 +61,38 @@ func errProviderOff(name string) *api.Error {
 
 // openConnection is a connection with its tokens in the clear.
 func (w *Warden) openConnection(ctx context.Context, id store.ID) (conn store.Connection, g hosting.Grant, err error) {
-	keys, err := w.holdKeys()
+	err = w.withKeys(func(keys *keyring) (err error) {
+		conn, g, err = w.openConnectionWith(ctx, keys, id)
+		return err
+	})
+	return conn, g, err
+}
+
+func (w *Warden) openConnectionWith(ctx context.Context, keys *keyring, id store.ID) (conn store.Connection, g hosting.Grant, err error) {
+	err = w.store.View(ctx, func(r store.Reader) (err error) {
+		conn, err = r.Connection(id)
+		return err
+	})
 	if err != nil {
 		return conn, g, err
 	}
-	defer keys.users.RUnlock()
-	err = w.store.View(ctx, func(r store.Reader) (err error) {
-		if conn, err = r.Connection(id); err != nil {
-			return err
-		}
-		access, err := keys.system.Open(nil, conn.Access, crypto.RecordContext(id, connectionAccess))
-		if err != nil {
-			return fmt.Errorf("open a connection: %w", err)
-		}
-		g.Access, g.Team = api.NewSecret(string(access)), conn.Team
-		if conn.Expires != 0 {
-			g.Expires = conn.Expires.Time()
-		}
-		if len(conn.Refresh) == 0 {
-			return nil
-		}
+	access, err := keys.system.Open(nil, conn.Access, crypto.RecordContext(id, connectionAccess))
+	if err != nil {
+		return conn, g, fmt.Errorf("open a connection: %w", err)
+	}
+	g.Access, g.Team = api.NewSecret(string(access)), conn.Team
+	if conn.Expires != 0 {
+		g.Expires = conn.Expires.Time()
+	}
+	if len(conn.Refresh) > 0 {
 		refresh, err := keys.system.Open(nil, conn.Refresh, crypto.RecordContext(id, connectionRefresh))
+		if err != nil {
+			return conn, g, fmt.Errorf("open a connection: %w", err)
+		}
 		g.Refresh = api.NewSecret(string(refresh))
-		return err
-	})
+	}
 	conn.Access, conn.Refresh = nil, nil
-	return conn, g, err
+	return conn, g, nil
 }
 
 // sealConnection puts tokens into a connection's record.
@@ -99,19 +108,23 @@ func (k *keyring) sealConnection(c *store.Connection, g hosting.Grant) {
 	c.Generation++
 }
 
+// renewed is a connection with the token that a renewal brought.
+type renewed struct {
+	conn  store.Connection
+	token api.Secret
+}
+
 // renewConnection gets a new token in place of the one that is about to end or was
 // turned down. Who asks while one is being renewed gets what that brings.
 func (w *Warden) renewConnection(ctx context.Context, to *reached) error {
 	stale := to.cred.Token
 	flight := w.syncs.renewals.DoChan(to.conn.ID.String(), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
-		defer cancel()
-		return w.renewConnectionOnce(ctx, to.conn.ID, stale)
+		return w.renewConnectionOnce(context.WithoutCancel(ctx), to.conn.ID, stale)
 	})
 	select {
 	case got := <-flight:
-		if got.Err == nil {
-			to.cred.Token = got.Val.(api.Secret)
+		if fresh, ok := got.Val.(renewed); ok && got.Err == nil {
+			to.conn, to.cred.Token = fresh.conn, fresh.token
 		}
 		return got.Err
 	case <-ctx.Done():
@@ -119,55 +132,61 @@ func (w *Warden) renewConnection(ctx context.Context, to *reached) error {
 	}
 }
 
-func (w *Warden) renewConnectionOnce(ctx context.Context, id store.ID, stale api.Secret) (api.Secret, error) {
-	none := api.Secret{}
-	conn, g, err := w.openConnection(ctx, id)
+// renewConnectionOnce holds the keys all the while: sealing waits for it, and the
+// process does not end, because a pair that cannot be stored is lost.
+func (w *Warden) renewConnectionOnce(ctx context.Context, id store.ID, stale api.Secret) (any, error) {
+	keys, err := w.holdKeys()
 	if err != nil {
-		return none, err
+		return nil, err
+	}
+	defer keys.users.RUnlock()
+	conn, g, err := w.openConnectionWith(ctx, keys, id)
+	if err != nil {
+		return nil, err
 	}
 	if g.Access != stale {
-		return g.Access, nil // somebody else has renewed it, or its user connected again
+		return renewed{conn, g.Access}, nil // somebody else has renewed it, or its user connected again
 	}
 	host, ok := w.c.Hosting[conn.Provider].(hosting.Authorizer)
 	if !ok || g.Refresh.Len() == 0 {
-		return none, errors.Join(errReconnect, w.breakConnection(ctx, conn))
+		return nil, errors.Join(errReconnect, w.breakConnection(ctx, conn))
 	}
 	// What cannot be stored must not be asked for: the old pair would be dead.
 	if err := w.store.Update(ctx, store.Tx.Probe); err != nil {
-		return none, err
+		return nil, err
 	}
-	fresh, err := host.Refresh(ctx, g.Refresh)
+	patient, cancel := context.WithTimeout(ctx, refreshTime)
+	defer cancel()
+	fresh, err := host.Refresh(patient, g.Refresh)
 	if errors.Is(err, hosting.ErrCredential) {
-		return none, errors.Join(errReconnect, w.breakConnection(ctx, conn))
+		return nil, errors.Join(errReconnect, w.breakConnection(ctx, conn))
 	}
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	if fresh.Refresh.Len() == 0 {
 		fresh.Refresh = g.Refresh
 	}
-	return fresh.Access, w.keepConnection(ctx, conn, fresh)
+	if err := w.keepConnection(ctx, keys, conn, fresh); err != nil {
+		return nil, err
+	}
+	if conn, g, err = w.openConnectionWith(ctx, keys, id); err != nil {
+		return nil, err
+	}
+	return renewed{conn, g.Access}, nil
 }
 
 // keepConnection stores a renewed pair, unless the user connected again meanwhile:
 // that one is newer. It tries more than once, because the old pair is dead.
-func (w *Warden) keepConnection(ctx context.Context, renewed store.Connection, fresh hosting.Grant) (err error) {
-	keys, err := w.holdKeys()
-	if err != nil {
-		return err
-	}
-	defer keys.users.RUnlock()
+func (w *Warden) keepConnection(ctx context.Context, keys *keyring, conn store.Connection, fresh hosting.Grant) (err error) {
 	for try := range 3 {
-		err = w.changeConnection(ctx, renewed, func(c *store.Connection) { keys.sealConnection(c, fresh) })
+		err = w.changeConnection(ctx, conn, func(c *store.Connection) { keys.sealConnection(c, fresh) })
 		if err == nil {
 			return nil
 		}
-		select {
-		case <-time.After(time.Duration(try+1) * 200 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		time.Sleep(time.Duration(try+1) * 200 * time.Millisecond)
 	}
-	w.log.Error("a renewed connection could not be stored: its user must connect again", "connection", renewed.ID.String(), "error", err)
+	w.log.Error("a renewed connection could not be stored: its user must connect again", "connection", conn.ID.String(), "error", err)
 	return err
 }
 
@@ -180,6 +199,7 @@ func (w *Warden) breakConnection(ctx context.Context, conn store.Connection) err
 // changeConnection changes a connection that has not got other tokens since it was
 // read.
 func (w *Warden) changeConnection(ctx context.Context, was store.Connection, change func(*store.Connection)) error {
+	at := store.At(w.now())
 	return w.store.Update(ctx, func(tx store.Tx) error {
 		now, err := tx.Connection(was.ID)
 		if errors.Is(err, store.ErrNotFound) || err == nil && now.Generation != was.Generation {
@@ -189,7 +209,7 @@ func (w *Warden) changeConnection(ctx context.Context, was store.Connection, cha
 			return err
 		}
 		change(&now)
-		now.Updated = store.At(w.now())
+		now.Updated = at
 		return tx.PutConnection(now)
 	})
 }

@@ -231,7 +231,7 @@ func (w *Warden) self(ctx context.Context, who Caller, act access.Action, look f
 	if err := admit(who, act); err != nil {
 		return w.settle(ctx, who, act, store.Vault{}, err)
 	}
-	return w.outward(w.store.View(ctx, look))
+	return w.settle(ctx, who, act, store.Vault{}, w.store.View(ctx, look))
 }
 
 // changeSelf lets a caller change what is their own.

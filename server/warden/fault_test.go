@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,11 +35,11 @@ type house struct {
 	token string
 	with  func(*warden.Config)
 
-	passed time.Duration // beyond the time that really did
+	passed atomic.Int64 // nanoseconds beyond the time that really did
 }
 
-func (h *house) now() time.Time        { return time.Now().Add(h.passed) }
-func (h *house) sleep(d time.Duration) { h.passed += d }
+func (h *house) now() time.Time        { return time.Now().Add(time.Duration(h.passed.Load())) }
+func (h *house) sleep(d time.Duration) { h.passed.Add(int64(d)) }
 
 func newHouse(t testing.TB) *house { return newHouseWith(t, func(*warden.Config) {}) }
 

@@ -46,3 +46,6 @@ func (w *Warden) OrgLogin(ctx context.Context, account string) string {
 	}
 	return org.Login
 }
+
+// RouseSyncs has links looked at now.
+func (w *Warden) RouseSyncs() { w.syncs.rouse() }

@@ -10,7 +10,7 @@ import (
 )
 
 // inBrowser signs a user of the built-in code host in.
-func inBrowser(t *testing.T, w *warden.Warden, name string) warden.Caller {
+func inBrowser(t testing.TB, w *warden.Warden, name string) warden.Caller {
 	t.Helper()
 	s, err := w.SignInWithPassword(t.Context(), warden.Credential{UserAgent: "Mozilla/5.0"}, name, api.NewSecret("a password"))
 	must(t, err)

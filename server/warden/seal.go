@@ -122,6 +122,7 @@ func (w *Warden) withKeys(use func(*keyring) error) error {
 
 func (w *Warden) dropKeys() {
 	if k := w.keys.Swap(nil); k != nil {
+		w.syncs.halt()
 		k.destroy()
 	}
 }

@@ -1,13 +1,17 @@
 package warden_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"coffer/server/api"
 	"coffer/server/hosting"
@@ -25,10 +29,13 @@ type shelf struct {
 	marks int
 	calls []string // "write A", in order
 
-	token   string // the one that is good
+	token   string   // the one that is good
+	teams   []string // besides the personal account, that the token reaches
 	down    error
+	blind   bool // it lists nothing
 	refuse  map[string]hosting.Code
 	between func(done int) // before each variable is written or deleted
+	stuck   func(ctx context.Context, done int)
 }
 
 type shelved struct {
@@ -71,6 +78,9 @@ func (s *shelf) ask(c hosting.Credential) error {
 func (s *shelf) Check(_ context.Context, c hosting.Credential) (hosting.Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.Team != "" && !slices.Contains(s.teams, c.Team) {
+		return hosting.Account{}, cmp.Or(s.ask(c), hosting.ErrNotFound)
+	}
 	return hosting.Account{UserID: "u1", UserName: "ann-there", TeamID: c.Team, Kind: "pasted"}, s.ask(c)
 }
 
@@ -102,6 +112,9 @@ func (s *shelf) List(_ context.Context, c hosting.Credential, t hosting.Target) 
 	if err := s.ask(c); err != nil {
 		return nil, err
 	}
+	if s.blind {
+		return nil, &hosting.Unavailable{Err: errors.New("blind")}
+	}
 	var all []hosting.Variable
 	for key, v := range s.vars[t.Environment.Name] {
 		one := hosting.Variable{Key: key, Readable: !v.hidden, Origin: v.origin, Mark: fmt.Sprint(v.mark)}
@@ -123,11 +136,22 @@ func (s *shelf) put(environment, key string, v shelved) {
 	s.vars[environment][key] = &v
 }
 
+// pause does what a test wants done before a variable is written or deleted.
+func (s *shelf) pause(ctx context.Context, done int) {
+	s.mu.Lock()
+	between, stuck := s.between, s.stuck
+	s.mu.Unlock()
+	if between != nil {
+		between(done)
+	}
+	if stuck != nil {
+		stuck(ctx, done)
+	}
+}
+
 func (s *shelf) Write(ctx context.Context, c hosting.Credential, t hosting.Target, all []hosting.Write, done func(hosting.Outcome) error) error {
 	for i, w := range all {
-		if s.between != nil {
-			s.between(i)
-		}
+		s.pause(ctx, i)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -158,9 +182,7 @@ func (s *shelf) Write(ctx context.Context, c hosting.Credential, t hosting.Targe
 
 func (s *shelf) Delete(ctx context.Context, c hosting.Credential, t hosting.Target, all []hosting.Variable, done func(hosting.Outcome) error) error {
 	for i, v := range all {
-		if s.between != nil {
-			s.between(i)
-		}
+		s.pause(ctx, i)
 		s.mu.Lock()
 		err := s.ask(c)
 		o := hosting.Outcome{Key: v.Key}
@@ -198,10 +220,74 @@ func (s *shelf) called() []string {
 	return slices.Clone(s.calls)
 }
 
+// grantor is a shelf at which users can authorize coffer in the browser.
+type grantor struct {
+	*shelf
+	refresh   string        // the one that is good
+	code      string        // likewise
+	lasts     time.Duration // an access token
+	now       func() time.Time
+	refreshes int
+	busy      error  // what a refresh is answered with instead
+	during    func() // a refresh
+	spoiled   bool   // what it gives is turned down
+}
+
+func (g *grantor) Describe() hosting.Description {
+	d := g.Description
+	d.OAuth, d.PKCE = true, true
+	return d
+}
+
+func (g *grantor) AuthorizeURL(state, challenge string) string {
+	return "https://shelf.example/authorize?" + url.Values{"state": {state}, "challenge": {challenge}}.Encode()
+}
+
+func (g *grantor) Exchange(_ context.Context, callback map[string][]string, verifier string) (hosting.Grant, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if code := callback["code"]; len(code) != 1 || code[0] != g.code || verifier == "" {
+		return hosting.Grant{}, hosting.ErrCredential
+	}
+	g.code = ""
+	return g.grant(), nil
+}
+
+// grant makes a new pair. The old one is dead.
+func (g *grantor) grant() hosting.Grant {
+	g.refreshes++
+	g.token, g.refresh = fmt.Sprintf("CANARY-access-%d", g.refreshes), fmt.Sprintf("CANARY-refresh-%d", g.refreshes)
+	given := g.token
+	if g.spoiled {
+		given = "turned down"
+	}
+	return hosting.Grant{Access: api.NewSecret(given), Refresh: api.NewSecret(g.refresh), Expires: g.now().Add(g.lasts)}
+}
+
+func (g *grantor) Refresh(_ context.Context, refresh api.Secret) (hosting.Grant, error) {
+	g.mu.Lock()
+	during := g.during
+	g.mu.Unlock()
+	if during != nil {
+		during()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.busy != nil:
+		return hosting.Grant{}, g.busy
+	case refresh.Reveal() != g.refresh:
+		g.refresh = "" // whoever uses an old one ends the whole grant
+		return hosting.Grant{}, hosting.ErrCredential
+	}
+	return g.grant(), nil
+}
+
 // dock is a house whose vault can be synced with a shelf: ann is connected.
 type dock struct {
 	*house
 	shelf *shelf
+	host  hosting.Provider // the shelf, or a grantor with it
 	w     *warden.Warden
 	conn  string
 }
@@ -209,8 +295,9 @@ type dock struct {
 func newDock(t testing.TB, options ...func(*warden.Config)) *dock {
 	t.Helper()
 	d := &dock{shelf: newShelf()}
+	d.host = d.shelf
 	d.house = newHouseWith(t, func(c *warden.Config) {
-		c.Hosting = map[string]hosting.Provider{hosting.Vercel: d.shelf}
+		c.Hosting = map[string]hosting.Provider{hosting.Vercel: d.host}
 		for _, o := range options {
 			o(c)
 		}

@@ -50,8 +50,8 @@ func (w *Warden) syncJob(run store.SyncRun) *api.SyncJob {
 	return out
 }
 
-// CancelSync stops a run as soon as the call to the provider that is under way has
-// ended. What was done stays done.
+// CancelSync stops a run. What was done stays done; of what is being written just
+// then it may not be known whether it was.
 func (w *Warden) CancelSync(ctx context.Context, who Caller, ref api.SyncJobRef) error {
 	err := w.changeSelf(ctx, who, access.SyncCancel, func(tx store.Tx, _ *journal) error {
 		run, err := runOf(tx.Reader, who, ref)
@@ -76,65 +76,9 @@ func (w *Warden) CancelSync(ctx context.Context, who Caller, ref api.SyncJobRef)
 func (s *syncState) cancel(run store.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cancel := s.runs[run]; cancel != nil {
-		cancel()
+	if stop := s.runs[run]; stop != nil {
+		stop(context.Canceled)
 	}
-}
-
-// SyncRun is a run as the pages of its vault show it.
-type SyncRun struct {
-	api.SyncJob
-	Provider, Project   string
-	Environment, Target string // ours and theirs
-	Pull, Auto          bool
-	By                  string // name of whoever began it, or ""
-	Mine                bool   // the caller began it, and may stop it
-}
-
-// VaultSyncs is what a vault is synced with, and how the last runs went.
-type VaultSyncs struct {
-	Links []api.VaultSync
-	Runs  []SyncRun // newest first
-}
-
-// VaultSyncs lists the links and the remembered runs of the environments that the
-// caller may see.
-func (w *Warden) VaultSyncs(ctx context.Context, who Caller, ref api.Ref) (*VaultSyncs, error) {
-	out := &VaultSyncs{}
-	err := w.read(ctx, who, access.VaultGet, ref.Repository(), func(v *visit) (err error) {
-		if out.Links, err = v.vaultSyncs(); err != nil {
-			return err
-		}
-		runs, err := v.SyncRunsOf(v.vault.ID)
-		if err != nil {
-			return err
-		}
-		for i := len(runs) - 1; i >= 0; i-- {
-			e := v.environmentByID(runs[i].Environment)
-			if e == nil || !v.rights(e).Read {
-				continue
-			}
-			shown, err := v.syncRun(runs[i], e)
-			if err != nil {
-				return err
-			}
-			out.Runs = append(out.Runs, shown)
-		}
-		return nil
-	})
-	return out, err
-}
-
-func (v *visit) syncRun(run store.SyncRun, e *store.Environment) (SyncRun, error) {
-	out := SyncRun{
-		SyncJob: *v.w.syncJob(run), Provider: run.Provider, Project: run.ProjectName, Environment: e.Name, Target: run.Target,
-		Pull: run.Pull, Auto: !run.SyncLink.IsZero(), Mine: run.User == v.who.user.ID,
-	}
-	by, err := v.person(run.User)
-	if by != nil {
-		out.By = by.Login
-	}
-	return out, err
 }
 
 // ExpireSyncRuns forgets runs that ended some time ago, and leases that nobody
@@ -191,7 +135,13 @@ func (w *Warden) checkDriftOf(ctx context.Context, l store.SyncLink) error {
 	defer cancel()
 	s, err := w.linkSides(looking, l, access.SyncDiff)
 	if err != nil {
+		if err = s.outward(err); w.endsLink(ctx, l, err) {
+			w.noteFailedLink(ctx, l, err)
+		}
 		return err
+	}
+	if s.env.Revision != l.Revision {
+		return nil // what differs may be ours: it is about to be synced
 	}
 	differing := len(s.plan.Of(syncplan.Create, syncplan.Update))
 	return w.changeLink(ctx, l, func(l *store.SyncLink) {

@@ -26,6 +26,9 @@ func (w *Warden) SaveLink(ctx context.Context, who Caller, req api.SaveLink) (*a
 		if err != nil {
 			return err
 		}
+		if l.References != req.AllowReferences {
+			l.Revision = 0 // other values than before are to be there
+		}
 		l.Auto, l.References = req.AutoSync, req.AllowReferences
 		l.Disabled, l.Failures, l.Next = false, 0, 0
 		if l.Problem != "" && l.Auto {
@@ -74,6 +77,11 @@ func (s *sides) linkIn(v *visit, e *store.Environment) (l store.SyncLink, fresh 
 		}
 		if l.User != s.who.user.ID && v.role < access.Admin {
 			return l, false, api.Errorf(api.Conflict, "Somebody else has linked this already. Ask them or an admin of the repository to change it.")
+		}
+		if l.User != s.who.user.ID {
+			if err := v.checkLinks(); err != nil {
+				return l, false, err
+			}
 		}
 		l.User, l.Connection, l.ProjectName, l.ServiceName = s.who.user.ID, s.to.conn.ID, at.Project.Name, at.Project.ServiceName
 		return l, false, nil
@@ -183,7 +191,8 @@ func instant(at store.Millis) *api.Time {
 	return &t
 }
 
-// tellLinks notes with the links of a run's target how it went.
+// tellLinks notes with the links of a run's target how it went. After a pull it is
+// not known that all of ours is there: what only we have is not.
 func (w *Warden) tellLinks(tx store.Tx, run store.SyncRun, revision uint64, place store.Place) error {
 	all, err := tx.SyncLinks(run.Vault)
 	if err != nil {
@@ -193,10 +202,16 @@ func (w *Warden) tellLinks(tx store.Tx, run store.SyncRun, revision uint64, plac
 		if l.Environment != run.Environment || l.Provider != run.Provider || l.Project != run.Project || l.Service != run.Service || l.Target != run.Target {
 			continue
 		}
-		l.Status, l.Ended, l.Problem = run.Status, run.Ended, w.resultOf(run).Error
-		if run.Status == api.SyncSuccess {
+		l.Status, l.Ended = run.Status, run.Ended
+		if !l.Disabled { // else it says why
+			l.Problem = w.resultOf(run).Error
+		}
+		switch {
+		case run.Status == api.SyncSuccess && run.Pull:
+			l.Synced = run.Ended
+		case run.Status == api.SyncSuccess:
 			l.Synced, l.Revision, l.Failures, l.Next, l.Drift = run.Ended, revision, 0, 0, 0
-		} else if l.ID == run.SyncLink {
+		case l.ID == run.SyncLink:
 			backOff(&l, run.Ended)
 		}
 		if err := tx.PutSyncLink(l); err != nil {

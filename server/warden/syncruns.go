@@ -3,14 +3,11 @@ package warden
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"coffer/server/access"
 	"coffer/server/api"
-	"coffer/server/hosting"
 	"coffer/server/syncplan"
 	"coffer/store"
 )
@@ -28,13 +25,14 @@ const (
 	pullTries = 3                // when others keep changing the environment
 )
 
-// Sync does what its preview says, and waits for the end of it for a while.
+// Sync does what its preview says, and waits for the end of it for a while, or not
+// at all. A pull has always ended when this returns.
 func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.SyncResult, error) {
 	t := req.Target()
 	if t.Pull() {
 		return w.pullSync(ctx, who, t, req.PlanHash)
 	}
-	timer := time.NewTimer(syncWait)
+	timer := time.NewTimer(w.c.SyncWait)
 	defer timer.Stop()
 	s, err := w.compare(ctx, who, access.SyncPush, t)
 	if failed, ok := s.failedEarly(err); ok {
@@ -50,9 +48,17 @@ func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.
 	if err != nil {
 		return nil, err
 	}
+	if req.Async {
+		return w.resultOf(run), nil
+	}
 	select {
-	case ended := <-done:
+	case ended, ok := <-done:
+		if !ok {
+			ended = run // it is gone on with later
+		}
 		return w.resultOf(ended), nil
+	case <-w.syncs.life.Done():
+		return w.resultOf(run), nil
 	case <-timer.C:
 		return w.resultOf(run), nil
 	case <-ctx.Done():
@@ -63,7 +69,7 @@ func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.
 // failedEarly is the result of a sync whose provider failed before anything was
 // done. What the caller has to mend is an error instead.
 func (s *sides) failedEarly(err error) (*api.SyncResult, bool) {
-	if s == nil || err == nil || s.to == nil {
+	if err == nil || s.to == nil {
 		return nil, false
 	}
 	e, ok := errors.AsType[*api.Error](s.outward(err))
@@ -81,8 +87,8 @@ func (s *sides) refuseOtherPlan(hash string) error {
 }
 
 // begin writes a run down, takes the lease of its place, and starts it. Link is
-// what runs by itself. The channel gets the run when it has ended, unless the
-// process ends before that.
+// what runs by itself. The channel gets the run when it has ended, and is closed
+// without it when the run was cut short.
 func (s *sides) begin(ctx context.Context, link store.ID) (store.SyncRun, <-chan store.SyncRun, error) {
 	w := s.w
 	keys, err := w.holdKeys()
@@ -95,6 +101,9 @@ func (s *sides) begin(ctx context.Context, link store.ID) (store.SyncRun, <-chan
 	var run store.SyncRun
 	err = w.append(ctx, keys, ids, func(tx store.Tx) ([]store.Activity, error) {
 		run = s.newRun(ids.Next(), link, now)
+		if err := s.stillThere(tx.Reader); err != nil {
+			return nil, err
+		}
 		if err := s.take(tx, run); err != nil {
 			return nil, err
 		}
@@ -140,6 +149,15 @@ func (s *sides) take(tx store.Tx, run store.SyncRun) error {
 	return tx.PutSyncLease(run.Place, store.SyncLease{Run: run.ID, Until: store.At(now.Add(leaseTime))})
 }
 
+// release gives the place of a run free, unless somebody else has it by now.
+func release(tx store.Tx, run store.SyncRun) error {
+	lease, err := tx.SyncLease(run.Place)
+	if errors.Is(err, store.ErrNotFound) || err == nil && lease.Run != run.ID {
+		return nil
+	}
+	return errors.Join(err, tx.DeleteSyncLease(run.Place))
+}
+
 func (s *sides) journal(now time.Time) *journal {
 	return &journal{w: s.w, who: s.who, now: now, vault: s.vault}
 }
@@ -155,427 +173,35 @@ func (s *sides) meta(more map[string]any) map[string]any {
 // process does not end meanwhile.
 func (s *sides) start(run store.SyncRun) <-chan store.SyncRun {
 	done := make(chan store.SyncRun, 1)
-	ctx, cancel := context.WithCancel(s.w.syncs.life)
-	s.w.syncs.mu.Lock()
-	s.w.syncs.runs[run.ID] = cancel
-	s.w.syncs.mu.Unlock()
-	s.w.syncs.busy.Store(true) // should it be cut short, it is looked after
+	ctx, cancel := context.WithCancelCause(s.w.syncs.life)
+	s.w.syncs.enter(run.ID, cancel)
+	if s.w.keys.Load() == nil {
+		cancel(errHalted) // it was not there yet when the others were stopped
+	}
 	s.w.workers.Go(func() {
-		defer cancel()
+		defer cancel(nil)
+		defer close(done)
 		x := &execution{sides: s, run: run}
 		x.push(ctx)
-		s.w.syncs.mu.Lock()
-		delete(s.w.syncs.runs, run.ID)
-		s.w.syncs.mu.Unlock()
+		s.w.syncs.leave(run.ID)
 		if x.run.Ended != 0 {
 			done <- x.run
+			return
 		}
+		s.w.syncs.rouse() // there may be keys again by now
 	})
 	return done
 }
 
-// execution is a push under way.
-type execution struct {
-	*sides
-	run  store.SyncRun
-	told map[string]bool // keys that it is known of what became of them
-	dim  bool            // something was written whose mark is not known
+func (s *syncState) enter(run store.ID, stop context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[run] = stop
+	s.busy.Store(true) // should it be cut short, it is looked after
 }
 
-// push does the plan: creates and updates first, and deletes last, if all of those
-// went well.
-func (x *execution) push(ctx context.Context) {
-	x.told = make(map[string]bool)
-	x.run.Failed = nil
-	beat := x.keepLease(ctx)
-	err := x.write(ctx)
-	if err == nil && len(x.run.Failed) == 0 {
-		err = x.remove(ctx)
-	}
-	if err == nil && x.dim {
-		err = x.learnMarks(ctx)
-	}
-	beat()
-	if x.w.syncs.life.Err() != nil {
-		x.letGo(context.WithoutCancel(ctx))
-		return
-	}
-	x.leftOver(ctx, err)
-	if err := x.end(context.WithoutCancel(ctx)); err != nil {
-		x.w.log.Error("the end of a sync could not be written down; it is gone on with later", "run", x.run.ID.String(), "error", err)
-		x.run.Ended = 0
-	}
-}
-
-// letGo leaves the rest to the next start, because this process ends.
-func (x *execution) letGo(ctx context.Context) {
-	err := x.w.store.Update(ctx, func(tx store.Tx) error {
-		return tx.PutSyncLease(x.place, store.SyncLease{Run: x.run.ID, Until: store.At(x.w.now())})
-	})
-	if err != nil {
-		x.w.log.Warn("the lease of a sync could not be given back; it goes on when that has run out", "error", err)
-	}
-}
-
-// keepLease renews the lease while calls take their time, until what it returns is
-// called.
-func (x *execution) keepLease(ctx context.Context) func() {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(leaseTime / 4)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if err := x.w.store.Update(ctx, func(tx store.Tx) error { return x.take(tx, x.run) }); err != nil && ctx.Err() == nil {
-					x.w.log.Warn("the lease of a sync could not be renewed", "error", err)
-				}
-			}
-		}
-	}()
-	return func() { cancel(); <-ended }
-}
-
-// write creates and updates. A credential that ends in the middle is renewed once.
-func (x *execution) write(ctx context.Context) error {
-	for again := false; ; again = true {
-		var all []hosting.Write
-		for _, step := range x.plan.Of(syncplan.Create, syncplan.Update) {
-			if x.told[step.Key] {
-				continue
-			}
-			one := hosting.Write{Key: step.Key, Value: step.Value, Was: step.Was}
-			if step.Action == syncplan.Create {
-				one.Was = nil
-			}
-			all = append(all, one)
-		}
-		if len(all) == 0 {
-			return nil
-		}
-		err := x.to.Write(ctx, x.to.cred, x.target, all, func(o hosting.Outcome) error { return x.done(ctx, o) })
-		if again || !errors.Is(err, hosting.ErrCredential) {
-			return x.renounce(ctx, err)
-		}
-		if err := x.w.renewConnection(ctx, x.to); err != nil {
-			return x.renounce(ctx, err)
-		}
-	}
-}
-
-// renounce notes that a credential is over.
-func (x *execution) renounce(ctx context.Context, err error) error {
-	if errors.Is(err, hosting.ErrCredential) {
-		return errors.Join(err, x.w.breakConnection(context.WithoutCancel(ctx), x.to.conn))
-	}
-	return err
-}
-
-// remove deletes what the plan says, and nothing that it did not say when somebody
-// asked for it.
-func (x *execution) remove(ctx context.Context) error {
-	var all []hosting.Variable
-	for _, step := range x.plan.Of(syncplan.Delete) {
-		if slices.Contains(x.run.Deletes, step.Key) {
-			all = append(all, *step.Was)
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	err := x.to.Delete(ctx, x.to.cred, x.target, all, func(o hosting.Outcome) error { return x.done(ctx, o) })
-	return x.renounce(ctx, err)
-}
-
-// step is the plan's step for a key.
-func (x *execution) step(name string) syncplan.Step {
-	for _, s := range x.plan.Steps {
-		if s.Key == name {
-			return s
-		}
-	}
-	return syncplan.Step{Key: name, Action: syncplan.Keep}
-}
-
-// done writes down what became of one variable.
-func (x *execution) done(ctx context.Context, o hosting.Outcome) error {
-	if x.told[o.Key] {
-		return nil
-	}
-	x.told[o.Key] = true
-	step := x.step(o.Key)
-	if o.Err != nil {
-		x.fail(step, o.Err)
-		return ctx.Err()
-	}
-	switch step.Action {
-	case syncplan.Create:
-		x.run.Created++
-	case syncplan.Update:
-		x.run.Updated++
-	case syncplan.Delete:
-		x.run.Deleted++
-	}
-	hidden := x.to.Describe().WriteOnly || step.Was != nil && !step.Was.Readable
-	x.dim = x.dim || hidden && o.Mark == "" && step.Action != syncplan.Delete
-	// What is done is known, even if nobody waits for it any more.
-	err := x.w.store.Update(context.WithoutCancel(ctx), func(tx store.Tx) error { return x.remember(tx, step, o.Mark) })
-	switch {
-	case err != nil:
-		return err
-	case x.run.Canceled:
-		return context.Canceled
-	}
-	return ctx.Err()
-}
-
-// remember writes what a key is known to hold, and how far the run has come.
-func (x *execution) remember(tx store.Tx, step syncplan.Step, mark string) error {
-	if err := x.take(tx, x.run); err != nil {
-		return err
-	}
-	stored, err := tx.SyncRun(x.run.ID)
-	if err != nil {
-		return err // the vault went
-	}
-	if _, err := tx.Environment(x.env.Vault, x.env.ID); err != nil {
-		return err
-	}
-	x.run.Canceled = x.run.Canceled || stored.Canceled
-	if step.Action == syncplan.Delete {
-		err = tx.DeleteLedgerEntry(x.env, x.place, step.Key)
-	} else {
-		err = tx.PutLedgerEntry(x.env, x.place, step.Key, store.LedgerEntry{
-			Fingerprint: x.fingerprint(step.Key, step.Value), Mark: mark, Revision: x.env.Revision, At: store.At(x.w.now()),
-		})
-	}
-	return errors.Join(err, tx.PutSyncRun(x.run))
-}
-
-// learnMarks looks once more at variables whose values are never given back, to
-// know them again by the marks that they got.
-func (x *execution) learnMarks(ctx context.Context) error {
-	all, err := x.to.List(ctx, x.to.cred, x.target)
-	if err != nil {
-		return nil // they are written once more than need be, at worst
-	}
-	return x.w.store.Update(ctx, func(tx store.Tx) error {
-		known, err := tx.Ledger(x.env, x.place)
-		if err != nil {
-			return err
-		}
-		for _, v := range all {
-			entry, ok := known[v.Key]
-			if !ok || entry.Mark != "" || v.Mark == "" || !x.told[v.Key] {
-				continue
-			}
-			entry.Mark = v.Mark
-			if err := tx.PutLedgerEntry(x.env, x.place, v.Key, entry); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// fail notes why one variable could not be written or deleted.
-func (x *execution) fail(step syncplan.Step, err error) {
-	f := hosting.FailureOf(err)
-	x.run.Failed = append(x.run.Failed, store.SyncFailure{
-		Key: step.Key, Operation: string(step.Action), Code: string(f.Code), RequestID: f.RequestID,
-	})
-}
-
-// leftOver notes what the run did not come to, and why.
-func (x *execution) leftOver(ctx context.Context, err error) {
-	why := error(&hosting.Failure{Code: hosting.CodeNotReached})
-	switch {
-	case ctx.Err() != nil, x.run.Canceled:
-		x.run.Canceled = true
-		why = &hosting.Failure{Code: hosting.CodeCancelled}
-	case errors.Is(err, errReconnect):
-		why = hosting.ErrCredential
-	case err != nil:
-		why = err
-	}
-	for _, step := range x.plan.Of(syncplan.Create, syncplan.Update, syncplan.Delete) {
-		if x.told[step.Key] || step.Action == syncplan.Delete && !slices.Contains(x.run.Deletes, step.Key) {
-			continue
-		}
-		x.fail(step, why)
-	}
-	slices.SortFunc(x.run.Failed, func(a, b store.SyncFailure) int { return strings.Compare(a.Key, b.Key) })
-}
-
-// end writes down how the run ended, gives its place free, and tells its link.
-func (x *execution) end(ctx context.Context) error {
-	keys, err := x.w.holdKeys()
-	if err != nil {
-		return err
-	}
-	defer keys.users.RUnlock()
-	now := x.w.now()
-	x.run.Ended, x.run.Status = store.At(now), statusOf(x.run)
-	ids := store.NewIDs(now)
-	return x.w.append(ctx, keys, ids, func(tx store.Tx) ([]store.Activity, error) {
-		if _, err := tx.SyncRun(x.run.ID); err != nil {
-			if errors.Is(err, store.ErrNotFound) { // the vault went, and all that is known of it
-				return nil, tx.DeleteSyncLease(x.place)
-			}
-			return nil, err
-		}
-		j := x.journal(now)
-		meta := x.meta(map[string]any{
-			"status": x.run.Status, "created": x.run.Created, "updated": x.run.Updated, "deleted": x.run.Deleted, "failed": len(x.run.Failed),
-		})
-		if !x.run.SyncLink.IsZero() {
-			meta["auto"] = true
-		}
-		j.note("secrets_synced", meta)
-		return j.notes, errors.Join(tx.PutSyncRun(x.run), tx.DeleteSyncLease(x.place), x.w.tellLinks(tx, x.run, x.env.Revision, x.place))
-	})
-}
-
-// statusOf is how an ended run went.
-func statusOf(run store.SyncRun) string {
-	switch {
-	case len(run.Failed) == 0:
-		return api.SyncSuccess
-	case run.Created+run.Updated+run.Deleted > 0:
-		return api.SyncPartial
-	default:
-		return api.SyncFailed
-	}
-}
-
-// resultOf is a run in the words of the wire.
-func (w *Warden) resultOf(run store.SyncRun) *api.SyncResult {
-	out := &api.SyncResult{
-		Status: run.Status, Success: run.Status == api.SyncSuccess, Failed: []api.SyncFailure{}, JobID: run.ID.String(),
-	}
-	if run.Ended == 0 {
-		out.Status, out.Success = api.SyncRunning, false
-		out.Error = fmt.Sprintf("Still running; see job %s.", run.ID)
-		return out
-	}
-	out.Created, out.Updated, out.Deleted, out.Skipped = run.Created, run.Updated, run.Deleted, run.Skipped
-	var names []string
-	for _, f := range run.Failed {
-		code := hosting.Code(f.Code)
-		out.Failed = append(out.Failed, api.SyncFailure{
-			Key: f.Key, Operation: f.Operation, Code: f.Code, Message: code.Message(), Retryable: code.Retryable(), RequestID: f.RequestID,
-		})
-		names = append(names, f.Key)
-	}
-	out.Stats = api.SyncStats{
-		Created: run.Created, Updated: run.Updated, Deleted: run.Deleted, Skipped: run.Skipped,
-		Total: run.Created + run.Updated + run.Deleted + run.Skipped + len(run.Failed),
-	}
-	if len(names) > 0 {
-		out.Error = fmt.Sprintf("%d of %d variables could not be written: %s", len(names), out.Stats.Total, strings.Join(names, ", "))
-	}
-	return out
-}
-
-// pullSync takes the provider's values over: all of them or, on any error, none.
-func (w *Warden) pullSync(ctx context.Context, who Caller, t api.SyncTarget, hash string) (*api.SyncResult, error) {
-	for try := 1; ; try++ {
-		s, err := w.compare(ctx, who, access.SyncPull, t)
-		if failed, ok := s.failedEarly(err); ok {
-			return failed, nil
-		}
-		if err != nil {
-			return nil, s.outward(err)
-		}
-		if err := s.refuseOtherPlan(hash); err != nil {
-			return nil, err
-		}
-		run, err := s.takeOver(ctx)
-		if errors.Is(err, errOvertaken) && try < pullTries {
-			continue
-		}
-		if errors.Is(err, errOvertaken) {
-			return nil, api.Errorf(api.Conflict, "%s keeps being changed by others, so nothing was synced. Try again when they are done.", s.env.Name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return w.resultOf(run), nil
-	}
-}
-
-// errOvertaken means that the environment was changed after it was looked at.
-var errOvertaken = errors.New("the environment was changed meanwhile")
-
-// takeOver writes what a pull planned, as one revision.
-func (s *sides) takeOver(ctx context.Context) (run store.SyncRun, err error) {
-	overtaken := false
-	err = s.w.change(ctx, s.who, access.SyncPull, s.asked.Repository(), func(v *visit) error {
-		overtaken = false
-		e := v.environmentByID(s.env.ID)
-		if e == nil {
-			return errNoEnvironment(s.env.Name)
-		}
-		if err := v.allow(e); err != nil {
-			return err
-		}
-		if overtaken = e.Revision != s.env.Revision; overtaken {
-			return errOvertaken
-		}
-		run = s.newRun(v.ids.Next(), store.ID{}, v.now)
-		if err := s.take(v.tx, run); err != nil {
-			return err
-		}
-		v.note("secrets_sync_started", s.meta(map[string]any{"keys": s.reveals()}))
-		p := s.pushOf(v, e)
-		if err := p.check(nil); err != nil {
-			return err
-		}
-		if err := p.run(); err != nil {
-			return err
-		}
-		run.Created, run.Updated, run.Deleted = len(p.created), len(p.updated), len(p.deleted)
-		run.Ended, run.Status = run.Began, api.SyncSuccess
-		v.note("secrets_synced", s.meta(map[string]any{
-			"status": run.Status, "created": run.Created, "updated": run.Updated, "deleted": run.Deleted, "revision": e.Revision,
-		}))
-		return errors.Join(s.learn(v), v.tx.PutSyncRun(run), v.tx.DeleteSyncLease(s.place), s.w.tellLinks(v.tx, run, e.Revision, s.place))
-	})
-	if overtaken {
-		return run, errOvertaken
-	}
-	return run, err
-}
-
-// pushOf is a pull's plan as a push into our environment: what it does not name
-// stays as it is.
-func (s *sides) pushOf(v *visit, e *store.Environment) push {
-	p := push{visit: v, e: e, incoming: make(map[string]api.Secret), replace: true, exact: true, spared: make(map[string]bool)}
-	for _, step := range s.plan.Steps {
-		switch step.Action {
-		case syncplan.Create, syncplan.Update:
-			p.incoming[step.Key] = step.Value
-		case syncplan.Delete:
-		default:
-			p.spared[step.Key] = true
-		}
-	}
-	return p
-}
-
-// learn writes down what the provider was seen to hold of what was pulled.
-func (s *sides) learn(v *visit) error {
-	for _, step := range s.plan.Of(syncplan.Create, syncplan.Update) {
-		err := v.tx.PutLedgerEntry(s.env, s.place, step.Key, store.LedgerEntry{
-			Fingerprint: s.fingerprint(step.Key, step.Value), Mark: step.Was.Mark, Revision: s.env.Revision + 1, At: store.At(v.now),
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func (s *syncState) leave(run store.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.runs, run)
 }

@@ -1,13 +1,10 @@
 package warden
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -28,17 +25,37 @@ import (
 
 // syncState is what is known of syncs under way in this process.
 type syncState struct {
-	life     context.Context    // of this process
+	life     context.Context    // of syncs in this process
+	stop     context.CancelFunc // ends it
 	renewals singleflight.Group // of connections
 	wake     chan struct{}      // something that links sync has changed
 	busy     atomic.Bool        // there are links that sync by themselves, or runs under way
 
 	mu   sync.Mutex
-	runs map[store.ID]context.CancelFunc // under way in this process
+	runs map[store.ID]context.CancelCauseFunc // under way in this process
 }
 
-func newSyncState(life context.Context) *syncState {
-	return &syncState{life: life, wake: make(chan struct{}, 1), runs: make(map[store.ID]context.CancelFunc)}
+func newSyncState(closing context.Context) *syncState {
+	life, stop := context.WithCancel(closing)
+	return &syncState{life: life, stop: stop, wake: make(chan struct{}, 1), runs: make(map[store.ID]context.CancelCauseFunc)}
+}
+
+// errHalted means that a run stops because the keys go or the process does. It is
+// gone on with later.
+var errHalted = errors.New("the server is being sealed or stops")
+
+// StopSyncs lets the runs of syncs under way stop as soon as they can, for this
+// process is about to end. The next one goes on with them. Who waits for one is
+// told that it still runs.
+func (w *Warden) StopSyncs() { w.syncs.stop() }
+
+// halt stops all runs under way until there are keys again.
+func (s *syncState) halt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stop := range s.runs {
+		stop(errHalted)
+	}
 }
 
 // rouse has links looked at, if there are any that sync by themselves.
@@ -80,7 +97,7 @@ type sides struct {
 func (w *Warden) compare(ctx context.Context, who Caller, act access.Action, t api.SyncTarget) (*sides, error) {
 	s := &sides{w: w, who: who, act: act, asked: t}
 	if err := s.here(ctx); err != nil {
-		return nil, err
+		return s, err
 	}
 	if err := s.aim(ctx); err != nil {
 		return s, err
@@ -124,41 +141,6 @@ func (s *sides) here(ctx context.Context) error {
 	return err
 }
 
-// ours is the environment and the connection that a request names, if the caller
-// may use them.
-func (s *sides) ours(v *visit) (*store.Environment, store.Connection, error) {
-	e := v.environment(s.asked.EnvironmentName())
-	if e == nil {
-		return nil, store.Connection{}, api.InvalidField("keywayEnvironment", api.UnknownValue, "This vault has no environment %q.", s.asked.EnvironmentName())
-	}
-	if err := v.allow(e); err != nil {
-		return nil, store.Connection{}, err
-	}
-	if v.act.Row().Writable {
-		if err := v.refuseReadOnly(); err != nil {
-			return nil, store.Connection{}, err
-		}
-	}
-	conn, err := connectionOf(v.Reader, s.who, s.asked.ConnectionID)
-	if errors.Is(err, store.ErrNotFound) {
-		err = api.InvalidField("connectionId", api.UnknownValue, "You have no such connection. List yours, or connect first.")
-	}
-	return e, conn, err
-}
-
-// connectionOf is one of the caller's own connections, or store.ErrNotFound.
-func connectionOf(r store.Reader, who Caller, id string) (store.Connection, error) {
-	parsed, err := store.ParseID(id)
-	if err != nil {
-		return store.Connection{}, store.ErrNotFound
-	}
-	conn, err := r.Connection(parsed)
-	if err == nil && conn.User != who.user.ID {
-		return store.Connection{}, store.ErrNotFound
-	}
-	return conn, err
-}
-
 // ledgerOf opens the key of a vault's fingerprints, which is made at its first use.
 func (w *Warden) ledgerOf(ctx context.Context, v *visit) (*crypto.Ledger, error) {
 	place := crypto.RecordContext(v.vault.ID, "vault/ledger")
@@ -177,6 +159,11 @@ func (w *Warden) ledgerOf(ctx context.Context, v *visit) (*crypto.Ledger, error)
 			sealed, err = tx.LedgerKey(v.vault.ID)
 			if !errors.Is(err, store.ErrNotFound) {
 				return err // somebody else was faster
+			}
+			if _, err := tx.Vault(v.vault.ID); errors.Is(err, store.ErrNotFound) {
+				return errNoVault(v.vault.Repository())
+			} else if err != nil {
+				return err
 			}
 			sealed = store.LedgerKey{Generation: v.vault.Generation, Sealed: fresh}
 			return tx.PutLedgerKey(v.vault.ID, sealed)
@@ -201,85 +188,6 @@ func (w *Warden) dataKeyOf(ctx context.Context, v *visit, generation uint64) (k 
 		return err
 	})
 	return k, err
-}
-
-// aim finds the target at the provider, and asks whether values may flow there.
-func (s *sides) aim(ctx context.Context) error {
-	project, err := asking(ctx, s.w, s.to, func(c hosting.Credential) (hosting.Project, error) {
-		return s.to.Find(ctx, c, s.asked.ProjectID, s.asked.ServiceID)
-	})
-	if errors.Is(err, hosting.ErrNotFound) {
-		field := "projectId"
-		if s.asked.ServiceID != "" {
-			field = "serviceId"
-		}
-		return api.InvalidField(field, api.UnknownValue, "%s knows no such project, or this connection does not reach it. List the connection's projects.", s.to.Describe().Display)
-	}
-	if err != nil {
-		return err
-	}
-	env, ok := environmentAt(s.to.Describe(), project, s.asked.ProviderEnvironment, s.env.Name)
-	if !ok {
-		return s.errEnvironmentThere(project)
-	}
-	s.target = hosting.Target{Project: project, Environment: env}
-	s.place = placeOf(s.to, s.target)
-	return s.allowFlow(ctx)
-}
-
-// environmentAt is the provider's environment that a name means: one of the
-// project's, else what the provider's table makes of it. Without a name it is what
-// that makes of ours.
-func environmentAt(d hosting.Description, p hosting.Project, named, ours string) (hosting.Environment, bool) {
-	name := cmp.Or(named, ours)
-	tries := []string{name, d.Synonyms[name], d.Environments[name]}
-	if named == "" {
-		tries = []string{d.Environments[name], name}
-	}
-	for _, try := range tries {
-		for _, e := range p.Environments {
-			if try != "" && e.Name == try {
-				return e, true
-			}
-		}
-	}
-	return hosting.Environment{}, false
-}
-
-func (s *sides) errEnvironmentThere(p hosting.Project) error {
-	names := make([]string, len(p.Environments))
-	for i, e := range p.Environments {
-		names[i] = e.Name
-	}
-	return api.InvalidField("providerEnvironment", api.UnknownValue, "%s has no environment for %q. It has: %s.",
-		p.Name, cmp.Or(s.asked.ProviderEnvironment, s.env.Name), cmp.Or(strings.Join(names, ", "), "none"))
-}
-
-// allowFlow refuses to let values into a more protected environment for anybody
-// but an admin. Looking is allowed: it moves nothing.
-func (s *sides) allowFlow(ctx context.Context) error {
-	if s.act != access.SyncPush && s.act != access.SyncPull {
-		return nil
-	}
-	source, target := envType(s.env.Type), access.Infer(s.target.Environment.Name)
-	from, into := s.env.Name, s.target.Environment.Name
-	if s.asked.Pull() {
-		source, target = target, source
-		from, into = into, from
-	}
-	if s.role >= access.Admin || !access.SyncNeedsAdmin(source, target) {
-		return nil
-	}
-	return s.w.settle(ctx, s.who, s.act, s.vault, &refusal{
-		reason: access.RoleTooLow, environment: s.env.Name,
-		answer: api.Errorf(api.Forbidden, "%s is more protected than %s: only an admin of the repository may sync into it. Your role is %s.", into, from, s.role),
-	})
-}
-
-// placeOf names a target whoever reaches it.
-func placeOf(to *reached, t hosting.Target) store.Place {
-	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", to.conn.Provider, to.conn.Team, t.Project.ID, t.Project.Service, cmp.Or(t.Environment.ID, t.Environment.Name)))
-	return store.Place(h[:16])
 }
 
 // there takes what the provider holds, and plans.
@@ -332,7 +240,8 @@ func (w *Warden) PreviewSync(ctx context.Context, who Caller, req api.SyncQuery)
 	return s.preview(), nil
 }
 
-// outward is what the caller may see of an error. A nil s has none of a provider's.
+// outward is what the caller may see of an error. Before a provider was reached it
+// is none of a provider's.
 func (s *sides) outward(err error) error {
 	if s == nil || s.to == nil {
 		return notFoundConnection(err)

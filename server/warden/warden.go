@@ -88,6 +88,9 @@ type Config struct {
 	// turned off.
 	Hosting map[string]hosting.Provider
 
+	// SyncWait is for how long a request waits for its sync; 0 means 25 seconds.
+	SyncWait time.Duration
+
 	// Stream is where new records of the audit log go too, nil for nowhere, and
 	// StreamName what it is remembered by. The Warden closes it.
 	Stream     stream.Target
@@ -135,6 +138,9 @@ func New(c Config) *Warden {
 	if c.Plans == nil {
 		c.Plans = billing.Plans()
 	}
+	if c.SyncWait == 0 {
+		c.SyncWait = syncWait
+	}
 	if c.SessionTTL == 0 {
 		c.SessionTTL = MaxSessionTTL
 	}
@@ -162,7 +168,7 @@ func New(c Config) *Warden {
 	w.workers.Go(func() { w.flushUses(ctx) })
 	w.workers.Go(func() { w.runEvents(ctx) })
 	w.workers.Go(func() { w.readRosters(ctx) })
-	w.workers.Go(func() { w.runSyncs(ctx) })
+	w.workers.Go(func() { w.runSyncs(w.syncs.life) })
 	return w
 }
 

@@ -14,7 +14,8 @@
 //   - x-answers: by status, the schema of the data in the envelope; a list of
 //     one schema for a list of it; null for an answer without a body
 //   - x-page: the schema of the items of a list that comes in pages
-//   - x-location, x-etag: the answer has that header
+//   - x-location, x-etag: the answer has that header, the first one where there
+//     is somewhere to go: with 201, 202 and 302
 //   - x-errors: the errors of this operation, each named like its schema.
 //     An operation with x-scope needs a credential and has the errors that
 //     base.json lists, too

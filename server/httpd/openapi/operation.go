@@ -107,13 +107,17 @@ func (b *builder) addHeaders(op *operation, limited bool) {
 		if limited {
 			names = append(names, b.base.Shared.LimitHeaders...)
 		}
-		if op.Location && status == "201" {
+		if op.Location && (status == "201" || status == "202") {
 			names = append(names, "Location")
 		}
 		if op.ETag {
 			names = append(names, "ETag")
 		}
-		response.(object)["headers"] = headerRefs(names)
+		headers := headerRefs(names)
+		if op.Location && status == "302" {
+			headers["Location"] = ref("headers", "Location-Elsewhere")
+		}
+		response.(object)["headers"] = headers
 	}
 }
 

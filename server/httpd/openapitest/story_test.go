@@ -101,6 +101,7 @@ func (w *world) succeed() {
 	w.organizations()
 	w.account()
 	w.devices()
+	w.integrations()
 	for _, call := range []string{"GET /v1/activity", "GET {V}/activity?limit=100", "GET {V}/activity?action=secrets_pulled&environment=staging&actor=ann"} {
 		w.ask(call, "", 200)
 	}
@@ -290,7 +291,7 @@ func (w *world) generic() {
 				ask(target, strings.Repeat("x", 1<<20+1), 413)
 			case "422":
 				if op.method == http.MethodGet {
-					ask(target+"?limit=0", "", 422)
+					ask(target+op.wrongQuery, "", 422)
 				} else if op.path != "/v1/sys/unseal" {
 					ask(target, op.wrong, 422)
 				}
@@ -386,7 +387,7 @@ func (w *world) plan() {
 func (w *world) sealed() {
 	w.operator("POST /v1/sys/seal", "", 204)
 	for _, op := range w.operations() {
-		if op.scoped || strings.HasPrefix(op.path, "/v1/auth/") {
+		if op.scoped || strings.HasPrefix(op.path, "/v1/auth/") || strings.HasPrefix(op.path, "/v1/integrations") {
 			w.ask(op.method+" "+op.target, op.body, 503)
 		}
 	}

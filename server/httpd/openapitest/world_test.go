@@ -33,15 +33,18 @@ type world struct {
 	elsewhere string // of ann, for another address
 
 	secret, version, override, made string
+
+	vercel *hosting // where values go
 }
 
 func newWorld(t *testing.T) *world {
-	in := servertest.New(t, func(c *server.Config) { c.Metrics.Token = "figures" }).Validate()
+	v := newHosting(t)
+	in := servertest.New(t, func(c *server.Config) { c.Metrics.Token = "figures" }, v.reach).Validate()
 	_, err := in.Operator.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: api.NewSecret(servertest.Password)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, in: in, url: in.URL}
+	return &world{t: t, in: in, url: in.URL, vercel: v}
 }
 
 // onPlan is another world, in which ann has a vault and the smallest plan.
@@ -191,6 +194,7 @@ type described struct {
 	operator     bool
 	session      bool   // it takes a session of the web UI only
 	wrong        string // a body that breaks a rule
+	wrongQuery   string
 	statuses     []string
 }
 
@@ -206,9 +210,9 @@ func (w *world) operations() []described {
 		w.t.Fatal(err)
 	}
 	there := strings.NewReplacer("{owner}", "ann", "{repo}", "api", "{secretId}", w.secret, "{versionId}", w.version,
-		"{id}", w.override, "{name}", "staging", "{org}", "acme", "{slug}", "conflict")
+		"{id}", w.override, "{name}", "staging", "{org}", "acme", "{slug}", "conflict", "{provider}", "vercel")
 	gone := strings.NewReplacer("{owner}", "ann", "{repo}", "nowhere", "{secretId}", noID, "{versionId}", noID,
-		"{id}", noID, "{name}", "nowhere", "{org}", "nowhere", "{slug}", "nowhere")
+		"{id}", noID, "{name}", "nowhere", "{org}", "nowhere", "{slug}", "nowhere", "{provider}", "nowhere")
 	var all []described
 	for path, item := range doc.Paths {
 		for method, raw := range item {
@@ -224,9 +228,9 @@ func (w *world) operations() []described {
 			if err := json.Unmarshal(raw, &op); err != nil {
 				w.t.Fatal(err)
 			}
-			d := described{method: strings.ToUpper(method), path: path, target: there.Replace(path), nowhere: gone.Replace(path),
+			d := described{method: strings.ToUpper(method), path: path, target: there.Replace(path), nowhere: gone.Replace(path) + queries[op.OperationID],
 				body: bodies[op.OperationID], scoped: op.Scope != nil, operator: strings.HasPrefix(op.Credentials, "operator"),
-				session: op.Credentials == "session", wrong: cmp.Or(wrongBodies[op.OperationID], "{}")}
+				session: op.Credentials == "session", wrong: cmp.Or(wrongBodies[op.OperationID], "{}"), wrongQuery: cmp.Or(wrongQueries[op.OperationID], "?limit=0")}
 			for status := range op.Responses {
 				d.statuses = append(d.statuses, status)
 			}
@@ -252,7 +256,20 @@ var bodies = map[string]string{
 	"checkInstallation":  `{"repoOwner":"ann","repoName":"nowhere"}`,
 	"openCheckout":       `{"priceId":"price_1","successUrl":"https://vault.example/a","cancelUrl":"https://vault.example/a"}`,
 	"openPortal":         `{"returnUrl":"https://vault.example/a"}`,
+	"connect":            `{"token":"x"}`,
+	"sync":               `{"connectionId":"x","projectId":"x"}`,
+	"saveSyncLink":       `{"connectionId":"x","projectId":"x"}`,
 }
+
+// queries are what a request for nothing that is there has to say all the same.
+var queries = map[string]string{
+	"previewSync":   "?connectionId=x&projectId=x",
+	"getSyncStatus": "?connectionId=x&projectId=x",
+	"diffSync":      "?connectionId=x&projectId=x",
+}
+
+// wrongQueries break a rule where there is no limit to be 0.
+var wrongQueries = map[string]string{"authorizeProvider": "?redirect_uri=nowhere"}
 
 // wrongBodies break a rule where an empty object breaks none.
 var wrongBodies = map[string]string{"startDeviceLogin": `{"repository":"x"}`}
