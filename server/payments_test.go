@@ -366,6 +366,9 @@ func TestASubscriptionForSomebodyElseGrantsNothing(t *testing.T) {
 	if b := s.billing(); b.Status != "active" || b.EffectivePlan != "pro" {
 		t.Errorf("%+v", b)
 	}
+	if !strings.Contains(s.Log.String(), "more than one subscription") {
+		t.Error("the operator is not told that two are paid for")
+	}
 }
 
 func TestWhoBoughtAtAPriceOfBeforeKeepsThePlan(t *testing.T) {

@@ -88,7 +88,7 @@ var sentences = map[string]string{
 }
 
 // flags are parts of a record that make another sentence of an action.
-var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey", "username", "auto", "autoSync"}
+var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey", "auto", "autoSync", "username"}
 
 // codes are parts of a record that are words joined by underscores.
 var codes = []string{"operation", "reason", "method"}

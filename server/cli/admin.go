@@ -12,7 +12,7 @@ import (
 )
 
 func newAdmin(a *app) *cobra.Command {
-	return group("admin", "Manage users, organizations and repositories of the built-in code host",
+	return group("admin", "Manage users, organizations and repositories of the built-in code host, and plans",
 		group("user", "Add users, and disable them when they leave", newAdminUserAdd(a), newAdminUserDisable(a), newAdminUserEnable(a)),
 		group("org", "Add organizations and members", newAdminOrgAdd(a), newAdminOrgMember(a)),
 		group("repo", "Add repositories and grant roles", newAdminRepoAdd(a), newAdminRepoGrant(a)),

@@ -119,6 +119,9 @@ func (w *Warden) askPayments(ctx context.Context, account string, why confirmati
 		}
 		return 0, errors.Join(tx.PutBilling(after), w.noteBilling(tx.Reader, j, before, after))
 	})
+	if err == nil {
+		w.warnOf(after, all)
+	}
 	return after, err
 }
 
@@ -164,10 +167,23 @@ func (w *Warden) bought(b store.Billing, s billing.Subscription) (plan, price st
 			return b.Plan, b.Price
 		}
 	}
-	if s.Status.Effect().Grants {
-		w.log.Warn("a subscription buys no plan: none of its prices is configured in billing.stripe.prices", "subscription", s.ID)
-	}
 	return "", ""
+}
+
+// warnOf tells the operator what is paid for in vain.
+func (w *Warden) warnOf(b store.Billing, all []billing.Subscription) {
+	if billing.Status(b.Status).Effect().Grants && b.Plan == "" {
+		w.log.Warn("a subscription buys no plan: none of its prices is configured in billing.stripe.prices", "subscription", b.Subscription)
+	}
+	paid := 0
+	for _, s := range all {
+		if s.Status.Effect().Grants {
+			paid++
+		}
+	}
+	if paid > 1 {
+		w.log.Warn("somebody pays for more than one subscription at once: end all but one at the payment provider", "customer", b.Customer)
+	}
 }
 
 // noteBilling records what a change of an account's state means for it.

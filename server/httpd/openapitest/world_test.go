@@ -254,11 +254,11 @@ var bodies = map[string]string{
 	"changeOverride":     `{"canRead":true}`,
 	"changeOrganization": `{"displayName":"x"}`,
 	"checkInstallation":  `{"repoOwner":"ann","repoName":"nowhere"}`,
+	"openCheckout":       `{"priceId":"price_1","successUrl":"https://vault.example/a","cancelUrl":"https://vault.example/a"}`,
+	"openPortal":         `{"returnUrl":"https://vault.example/a"}`,
 	"connect":            `{"token":"x"}`,
 	"sync":               `{"connectionId":"x","projectId":"x"}`,
 	"saveSyncLink":       `{"connectionId":"x","projectId":"x"}`,
-	"openCheckout":       `{"priceId":"price_1","successUrl":"https://vault.example/a","cancelUrl":"https://vault.example/a"}`,
-	"openPortal":         `{"returnUrl":"https://vault.example/a"}`,
 }
 
 // queries are what a request for nothing that is there has to say all the same.
