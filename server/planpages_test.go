@@ -178,7 +178,41 @@ func TestARefusalLeadsToThePlans(t *testing.T) {
 		t.Fatalf("got %#v", err)
 	}
 	b := inBrowser(s.Instance, "ann")
+	seen := expectSeen(t, b.Submit("/", "repoFullName", "ann/two"), 403, "See the plans")
+	if got := links(seen, "/upgrade"); got != "/upgrade" {
+		t.Errorf("the form leads to %q", got)
+	}
 	expectSeen(t, b.Open(strings.TrimPrefix(e.UpgradeURL, b.Public)), 200, "Your own account has the plan free.")
+}
+
+// TestNobodyIsOfferedLess than what they have for nothing.
+func TestNobodyIsOfferedLess(t *testing.T) {
+	s := newShop(t)
+	b := inBrowser(s.Instance, "ann")
+	for given, want := range map[string]string{"pro": "Subscribe to team", "enterprise": ""} {
+		if _, err := s.Operator.SetPlan(t.Context(), api.SetPlan{Kind: "org", Name: "acme", Plan: given}); err != nil {
+			t.Fatal(err)
+		}
+		seen := expectSeen(t, b.Open(planPage), 200, "acme has the plan <strong>"+given, want)
+		lacks(t, seen, "Subscribe to pro", "Stripe does not say")
+		if offered := strings.Contains(seen.Text, "Plans to subscribe to"); offered != (want != "") {
+			t.Errorf("with %s, there is an offer: %v", given, offered)
+		}
+		if tries := strings.Contains(seen.Text, "Start the trial"); tries != (given == "pro") {
+			t.Errorf("with %s, there is a trial: %v", given, tries)
+		}
+	}
+}
+
+// TestASubscriptionToNothingIsSaid where the operator took the price back.
+func TestASubscriptionToNothingIsSaid(t *testing.T) {
+	s := newShop(t)
+	sub := s.subscribe("price_pro")
+	customer := s.stripe.Subscription(sub).Customer
+	s.stripe.Move(sub, "canceled")
+	s.stripe.Subscribe(customer, "price_other", "")
+	s.flush()
+	expectSeen(t, inBrowser(s.Instance, "ann").Open(planPage), 200, "acme pays for a subscription that is to none of the plans here.")
 }
 
 func TestThePlanPageIsThereWhileStripeIsNot(t *testing.T) {

@@ -35,6 +35,7 @@ type Form struct {
 	Values   map[string]string // by field: what is shown again, never a secret value
 	Problems map[string]string // by field
 	Problem  string            // with the form as a whole, or ""
+	Plans    string            // path of the page about plans, where a higher one allows it; or ""
 }
 
 // Field is one field of a form.

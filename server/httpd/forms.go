@@ -135,6 +135,9 @@ func (x *exchange) again(failure error, form url.Values, keep []string, page fun
 	if len(e.Fields) > 0 {
 		f.Problem = "Nothing was changed. Look at what is marked, and send it again."
 	}
+	if e.UpgradeURL == x.PublicURL+upgradePath {
+		f.Plans = upgradePath
+	}
 	for _, wrong := range e.Fields {
 		if name, message := complaint(wrong, form); form.Has(name) {
 			f.Problems[name] = cmp.Or(f.Problems[name], message)

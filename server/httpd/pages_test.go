@@ -125,6 +125,12 @@ func TestPeopleReadErrorsAsPages(t *testing.T) {
 	if expectStatus(t, w, 500); strings.Contains(w.Body.String(), "fire") {
 		t.Errorf("inside: %s", w.Body)
 	}
+	for address, want := range map[string]bool{"https://vault.example/upgrade": true, "https://vault.example/errors/plan-limit": false, "": false} {
+		w = call(testFace(&doorman{}, failing(&api.Error{Code: api.PlanLimit, Message: "Too many.", UpgradeURL: address})), "GET", "/failing", "")
+		if expectStatus(t, w, 403); strings.Contains(w.Body.String(), `href="/upgrade">See the plans</a>`) != want {
+			t.Errorf("with %q: %s", address, w.Body)
+		}
+	}
 	w = call(testFace(&doorman{}, failing(api.Errorf(api.Sealed, "The vault is sealed."))), "GET", "/failing", "")
 	if expectStatus(t, w, 503); w.Header().Get("Retry-After") != "5" || !strings.Contains(w.Body.String(), "The vault is sealed.") {
 		t.Errorf("%v %s", w.Header(), w.Body)

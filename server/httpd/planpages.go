@@ -73,7 +73,7 @@ func (x *exchange) plans(org, checkout string, left web.Form) (web.Page, error) 
 	}
 	p.Paid, p.Said = true, planNotes(o, checkout)
 	p.CanTry, p.TrialDays, p.TrialPlan = o.CanTry, o.Trial.TrialDurationDays, o.TrialPlan
-	p.CanManage, p.CanSubscribe, p.Subscribable = o.CanManage, o.CanSubscribe, o.Subscribable
+	p.CanManage, p.CanSubscribe, p.Subscribable = o.CanManage, o.CanSubscribe, o.Subscribable && (o.Prices == nil || len(o.Offers) > 0)
 	for _, offer := range o.Offers {
 		p.Offers = append(p.Offers, shownOffer(offer))
 	}

@@ -39,7 +39,7 @@ func subscriptionNote(o *warden.OrgPlan) web.PlanNote {
 	case api.NoSubscription:
 		return web.PlanNote{}
 	case "past_due":
-		return web.PlanNote{Warn: true, Text: fmt.Sprintf("A payment is missing. %s keeps the plan %s while Stripe tries again; %s", o.Login, o.Subscribed, mend(o))}
+		return web.PlanNote{Warn: true, Text: fmt.Sprintf("A payment is missing. %s keeps the plan %s while Stripe tries again; %s", o.Login, o.EffectivePlan, mend(o))}
 	case "unpaid":
 		return web.PlanNote{Warn: true, Text: "The payments for the subscription failed, so it grants nothing. " + consequence(o) + " To pay, " + mend(o)}
 	case "incomplete":
@@ -48,6 +48,8 @@ func subscriptionNote(o *warden.OrgPlan) web.PlanNote {
 		return web.PlanNote{Warn: o.ReadOnly > 0, Text: "The subscription has ended. " + consequence(o)}
 	}
 	switch {
+	case o.Grants && o.Subscribed == "":
+		return web.PlanNote{Warn: true, Text: fmt.Sprintf("%s pays for a subscription that is to none of the plans here. Ask whoever runs this server.", o.Login)}
 	case !o.Grants:
 		return web.PlanNote{Warn: true, Text: "The subscription is paused, so it grants nothing. " + consequence(o)}
 	case o.CancelAtPeriodEnd && until != "":

@@ -24,12 +24,12 @@ type OrgPlan struct {
 	ReadOnly        int // of Private
 	People          int
 
-	CanTry       bool   // a trial would help, and the caller may start it
-	TrialPlan    string // that it gives
-	Subscribable bool   // there is no subscription in the way
-	CanSubscribe bool   // and the caller may begin one
-	CanManage    bool   // there is a subscription, and the caller may change it
-	Offers       []Offer
+	CanTry       bool    // a trial would help, and the caller may start it
+	TrialPlan    string  // that it gives
+	Subscribable bool    // there is no subscription in the way
+	CanSubscribe bool    // and the caller may begin one
+	CanManage    bool    // there is a subscription, and the caller may change it
+	Offers       []Offer // of more than it has without a trial
 }
 
 // Allowance is what a plan allows an organization.
@@ -95,7 +95,11 @@ func (w *Warden) planSold(b store.Billing, prices *api.Prices) *OrgPlan {
 	if prices == nil {
 		return out
 	}
+	lasting := w.c.Plans.Lasting(w.c.Plan, e)
 	for _, p := range w.c.Plans {
+		if w.c.Plans.Compare(p, lasting) <= 0 {
+			continue // nobody is to pay for less than what they have anyway
+		}
 		if of := (*prices)[p.Name]; of.Monthly != nil || of.Yearly != nil {
 			out.Offers = append(out.Offers, Offer{p.Name, allowanceOf(p), of})
 		}
