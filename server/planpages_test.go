@@ -12,6 +12,8 @@ import (
 	"coffer/server"
 	"coffer/server/api"
 	"coffer/server/billing/stripetest"
+	"coffer/server/forge"
+	"coffer/server/forge/forgetest"
 	"coffer/server/servertest"
 	"coffer/server/standin"
 )
@@ -291,4 +293,24 @@ func TestNoPageSpeaksOfMoneyWhereNobodyPays(t *testing.T) {
 		}
 	}
 	expectSeen(t, b.Open("/vaults/acme/api"), 200, "its organization's plan (free) has no private repositories.")
+}
+
+// TestATrialIsOfferedToWhoMayStartIt on every code host; only GitHub has an
+// application that organizations install, and members may start the trial then.
+func TestATrialIsOfferedToWhoMayStartIt(t *testing.T) {
+	onEveryHost(t, true, func(b *bound) {
+		b.world.SetMember(b.org, b.bob, forge.OrgMember)
+		sold := &shop{t: b.t, stripe: stripetest.New(b.t, shopPrices...)}
+		b.Restart(sold.sells)
+		opens := func(user int64) *servertest.Seen {
+			token := b.world.Token(user, forgetest.PAT, b.scopes...)
+			return b.Browser().Send("GET", planPage, "", "Authorization", "Bearer "+token)
+		}
+		expectSeen(b.t, opens(b.ann), 200, "Start the trial", "Subscribe to team")
+		seen := expectSeen(b.t, opens(b.bob), 200, "Owners of the organization subscribe.")
+		if offered := strings.Contains(seen.Text, "Start the trial"); offered != (b.kind() == "github") {
+			b.t.Errorf("a member is offered a trial: %v", offered)
+		}
+		expectSeen(b.t, opens(b.carl), 403)
+	})
 }
