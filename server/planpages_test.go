@@ -40,12 +40,9 @@ func lacks(t *testing.T, s *servertest.Seen, texts ...string) {
 	}
 }
 
-func TestThePlanPageLeadsThroughATrialAndASubscription(t *testing.T) {
+func TestThePlanPageLeadsThroughATrial(t *testing.T) {
 	s := newShop(t)
-	if _, err := s.Operator.AddLocalRepo(t.Context(), api.AddLocalRepo{RepoFullName: "acme/api"}); err != nil {
-		t.Fatal(err)
-	}
-	b, bob := inBrowser(s.Instance, "ann"), inBrowser(s.Instance, "bob")
+	b := inBrowser(s.Instance, "ann")
 	seen := expectSeen(t, b.Open(planPage), 200, "acme has the plan <strong>free</strong>", "Start the trial", "Subscribe to team for EUR 15.00 a month", "EUR 150.00 a year", "EUR 9.00 a month",
 		"Vaults of private repositories: none", "none, and the plan allows none", "Members</dt><dd>2, no limit")
 	lacks(t, seen, "Payment and invoices", "startup", "The trial ends")
@@ -53,17 +50,16 @@ func TestThePlanPageLeadsThroughATrialAndASubscription(t *testing.T) {
 		t.Errorf("it is at %s", got)
 	}
 
-	// A trial.
 	expect(t, b.Submit(planPage, "do", "trial"), 303, planPage)
 	expectSeen(t, b.Open(planPage), 200, "The trial has begun.", "in its trial: 14 days left, until ", "After that it has the plan <strong>free</strong>", "0, no limit")
 	expectSeen(t, b.Submit(planPage, "do", "trial"), 409, "The trial of acme is running until")
 	s.Vault(s.ann, "acme/api")
 	ends := s.clock.now().Add(14 * 24 * time.Hour).UTC().Format("2 January 2006")
 	s.clock.turn(9*24*time.Hour + time.Hour)
-	b, bob = inBrowser(s.Instance, "ann"), inBrowser(s.Instance, "bob")
+	b = inBrowser(s.Instance, "ann")
 	warning := "The trial ends in 5 days, on " + ends + ". After that the plan is free, and what exceeds it can be read, but not changed."
 	expectSeen(t, b.Open(planPage), 200, warning, "5 days left, until "+ends)
-	seen = expectSeen(t, bob.Open("/orgs/acme"), 200, warning, `<dt>Trial</dt><dd>5 days left, until `+ends, "See the plan")
+	seen = expectSeen(t, inBrowser(s.Instance, "bob").Open("/orgs/acme"), 200, warning, `<dt>Trial</dt><dd>5 days left, until `+ends, "See the plan")
 	if got := links(seen, planPage); !strings.Contains(got, planPage) {
 		t.Errorf("nothing leads to the plan: %s", got)
 	}
@@ -77,9 +73,25 @@ func TestThePlanPageLeadsThroughATrialAndASubscription(t *testing.T) {
 	if got := links(seen, planPage); got != planPage {
 		t.Errorf("the vault leads to %q", got)
 	}
+}
 
-	// A subscription, which Stripe confirms later.
-	seen = expectSeen(t, b.Submit(planPage, "do", "checkout", "priceId", "price_team"), 200, "Continue to payment", "Back to the plan")
+// afterATrial is a shop where acme has had its trial, and a private vault since.
+func afterATrial(t *testing.T) *shop {
+	t.Helper()
+	s := newShop(t)
+	if _, err := s.ann.StartTrial(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	s.Vault(s.ann, "acme/api")
+	s.clock.turn(15 * 24 * time.Hour)
+	s.ann = s.SignIn("ann")
+	return s
+}
+
+func TestThePlanPageLeadsThroughACheckout(t *testing.T) {
+	s := afterATrial(t)
+	b := inBrowser(s.Instance, "ann")
+	seen := expectSeen(t, b.Submit(planPage, "do", "checkout", "priceId", "price_team"), 200, "Continue to payment", "Back to the plan")
 	if csp := seen.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "form-action 'self'") {
 		t.Errorf("the policy is %s", csp)
 	}
@@ -87,9 +99,9 @@ func TestThePlanPageLeadsThroughATrialAndASubscription(t *testing.T) {
 	if !strings.HasPrefix(at, s.stripe.URL) {
 		t.Errorf("it leads to %s", at)
 	}
-	seen = expectSeen(t, b.Open(planPage+"?checkout=cancelled"), 200, "You left without subscribing.")
-	seen = expectSeen(t, b.Open(planPage+"?checkout=done"), 200, "The plan is granted once Stripe confirms it", "Look again", "acme has the plan <strong>free</strong>")
-	sub := s.stripe.Complete(at)
+	expectSeen(t, b.Open(planPage+"?checkout=cancelled"), 200, "You left without subscribing.")
+	expectSeen(t, b.Open(planPage+"?checkout=done"), 200, "The plan is granted once Stripe confirms it", "Look again", "acme has the plan <strong>free</strong>")
+	s.stripe.Complete(at)
 	expectSeen(t, b.Open(planPage+"?checkout=done"), 200, "The plan is granted once Stripe confirms it")
 	s.flush()
 	seen = expectSeen(t, b.Open(planPage+"?checkout=done"), 200, "Stripe has confirmed it.", "acme has the plan <strong>team</strong>", "acme subscribes to team. It is renewed on ", "Payment and invoices")
@@ -101,8 +113,12 @@ func TestThePlanPageLeadsThroughATrialAndASubscription(t *testing.T) {
 	if !strings.HasPrefix(at, s.stripe.URL+"/p/") {
 		t.Errorf("the portal is at %s", at)
 	}
+}
 
-	// How it may stand.
+func TestThePlanPageSaysHowASubscriptionStands(t *testing.T) {
+	s := afterATrial(t)
+	sub := s.subscribe("price_team")
+	b := inBrowser(s.Instance, "ann")
 	s.stripe.Change(sub, func(x *stripetest.Subscription) { x.CancelAtPeriodEnd = true })
 	s.flush()
 	expectSeen(t, b.Open(planPage), 200, "The subscription to team ends on ", "is not renewed")
