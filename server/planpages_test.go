@@ -124,8 +124,8 @@ func TestThePlanPageSaysHowASubscriptionStands(t *testing.T) {
 	expectSeen(t, b.Open(planPage), 200, "The subscription to team ends on ", "is not renewed")
 	s.stripe.Change(sub, func(x *stripetest.Subscription) { x.CancelAtPeriodEnd = false })
 	for _, tt := range []struct{ status, owner, member string }{
-		{"past_due", `A payment is missing. acme keeps the plan team while Stripe tries again; look at how you pay under "Payment and invoices" below.`, "an owner of the organization can look at how it is paid."},
-		{"unpaid", "it grants nothing. acme has the plan free: 1 vault of a private repository is read-only. Its secrets can be read and deleted, but not changed.", "1 vault of a private repository is read-only"},
+		{"past_due", `A payment is missing. acme keeps the plan team while Stripe tries again. Look at how you pay under "Payment and invoices" below.`, "An owner of the organization can look at how it is paid."},
+		{"unpaid", "it grants nothing. acme has the plan free: 1 vault of a private repository is read-only. It can be read, but not changed. Look at how you pay", "1 vault of a private repository is read-only"},
 		{"paused", "The subscription is paused, so it grants nothing.", "The subscription is paused"},
 		{"canceled", "The subscription has ended. acme has the plan free: 1 vault", "Owners of the organization subscribe."},
 	} {

@@ -13,7 +13,6 @@ type OrgPlan struct {
 	At      string // path of this page
 	Login   string
 	Name    string // "" where it has none but its login
-	IsOwner bool
 	Plan    string // that counts now
 	Trial   Trial
 	Usage   []PlanUsage

@@ -12,7 +12,7 @@ var someAllowed = []PlanAllows{{"Vaults of private repositories", "unlimited"}}
 
 var plansSamples = map[string]Page{
 	"plan": OrgPlan{
-		Frame: Frame{User: "ann"}, Tabs: []Place{{Name: "Plan", Path: "/orgs/acme/plan", Current: "page"}}, At: "/orgs/acme/plan", Login: "acme", Name: "Acme, Inc.", IsOwner: true,
+		Frame: Frame{User: "ann"}, Tabs: []Place{{Name: "Plan", Path: "/orgs/acme/plan", Current: "page"}}, At: "/orgs/acme/plan", Login: "acme", Name: "Acme, Inc.",
 		Plan: "team", Trial: Trial{"active", 3, someDay, "free", ""}, Usage: []PlanUsage{{"Vaults", 2, 5}, {"Members", 1, -1}, {"Others", 0, 0}},
 		Allowed: someAllowed, Form: Form{Problem: "Nothing.", Problems: map[string]string{"priceId": "No."}},
 		Paid: true, Said: []PlanNote{{"A payment is missing.", true, false}, {"Thank you.", false, true}},

@@ -65,7 +65,7 @@ func (x *exchange) plans(org, checkout string, left web.Form) (web.Page, error) 
 	at := planOf(o.Login)
 	p := web.OrgPlan{
 		Frame: x.frame(), Tabs: x.tabs(orgPlaces, orgPath, orgsPath+"/"+url.PathEscape(o.Login)), At: at,
-		Login: o.Login, Name: o.Name, IsOwner: o.IsOwner, Plan: o.EffectivePlan, Trial: shownTrial(o.Trial, o.Plan, o.EffectivePlan),
+		Login: o.Login, Name: o.Name, Plan: o.EffectivePlan, Trial: shownTrial(o.Trial, o.Plan, o.EffectivePlan),
 		Usage: usageOf(o), Allowed: allowed(o.Allows), Form: left,
 	}
 	if !o.BillingEnabled {

@@ -39,9 +39,9 @@ func subscriptionNote(o *warden.OrgPlan) web.PlanNote {
 	case api.NoSubscription:
 		return web.PlanNote{}
 	case "past_due":
-		return web.PlanNote{Warn: true, Text: fmt.Sprintf("A payment is missing. %s keeps the plan %s while Stripe tries again; %s", o.Login, o.EffectivePlan, mend(o))}
+		return web.PlanNote{Warn: true, Text: fmt.Sprintf("A payment is missing. %s keeps the plan %s while Stripe tries again. %s", o.Login, o.EffectivePlan, mend(o))}
 	case "unpaid":
-		return web.PlanNote{Warn: true, Text: "The payments for the subscription failed, so it grants nothing. " + consequence(o) + " To pay, " + mend(o)}
+		return web.PlanNote{Warn: true, Text: "The payments for the subscription failed, so it grants nothing. " + consequence(o) + " " + mend(o)}
 	case "incomplete":
 		return web.PlanNote{Warn: true, Text: "The first payment was not completed, so the subscription grants nothing yet. " + consequence(o)}
 	case "canceled", "incomplete_expired":
@@ -63,9 +63,9 @@ func subscriptionNote(o *warden.OrgPlan) web.PlanNote {
 // mend says who can mend a payment.
 func mend(o *warden.OrgPlan) string {
 	if o.CanManage {
-		return `look at how you pay under "Payment and invoices" below.`
+		return `Look at how you pay under "Payment and invoices" below.`
 	}
-	return "an owner of the organization can look at how it is paid."
+	return "An owner of the organization can look at how it is paid."
 }
 
 // consequence says what the plan is, and what is read-only under it.
@@ -75,9 +75,9 @@ func consequence(o *warden.OrgPlan) string {
 	case 0:
 		return text + ", and nothing is read-only."
 	case 1:
-		return text + ": 1 vault of a private repository is read-only. Its secrets can be read and deleted, but not changed."
+		return text + ": 1 vault of a private repository is read-only. It can be read, but not changed."
 	}
-	return fmt.Sprintf("%s: %d vaults of private repositories are read-only. Their secrets can be read and deleted, but not changed.", text, o.ReadOnly)
+	return fmt.Sprintf("%s: %d vaults of private repositories are read-only. They can be read, but not changed.", text, o.ReadOnly)
 }
 
 func shownOffer(o warden.Offer) web.PlanOffer {

@@ -15,7 +15,6 @@ import (
 type OrgPlan struct {
 	api.Billing
 	Login, Name string // Name is "" where it has none but its login
-	IsOwner     bool
 	Subscribed  string // plan of its subscription, or ""
 	Grants      bool   // the subscription gives that plan
 	Allows      Allowance
@@ -67,8 +66,8 @@ func (w *Warden) OrgPlan(ctx context.Context, who Caller, req api.OrgRef) (*OrgP
 			return err
 		}
 		out = w.planSold(b, prices)
-		out.IsOwner = access.OrgCheckout.Decide(access.Facts{Standing: standing}) == access.Granted
-		out.CanSubscribe, out.CanManage = out.Subscribable && out.IsOwner, out.CanManage && out.IsOwner
+		owner := access.OrgCheckout.Decide(access.Facts{Standing: standing}) == access.Granted
+		out.CanSubscribe, out.CanManage = out.Subscribable && owner, out.CanManage && owner
 		trial, err := w.c.Plans.Find(billing.TrialPlan)
 		if err != nil {
 			return err
