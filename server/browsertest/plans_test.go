@@ -110,6 +110,7 @@ func TestPlansThatWentWrongLookGood(t *testing.T) {
 	s.operator("", "admin", "org", "add", name)
 	s.operator("", "admin", "org", "member", name, "ann", "owner")
 	b := newBrowser(t, s.url, s.stripe.URL)
+	b.scripts(true) // which see to it that no form is sent twice
 	b.open("/")
 	b.signIn("ann", password)
 	at := "/orgs/" + name + "/plan"
