@@ -351,6 +351,35 @@ func TestACustomerThatWasDeletedIsReplaced(t *testing.T) {
 	}
 }
 
+// TestTheWrongAccountAtStripeCostsNobodyTheirSubscription configures the key of an
+// account that knows none of the customers, and then the right one again.
+func TestTheWrongAccountAtStripeCostsNobodyTheirSubscription(t *testing.T) {
+	s := newShop(t)
+	sub := s.subscribe("price_team")
+	empty := stripetest.New(t)
+	confirm := func(account string) *api.Billing {
+		s.restart(time.Minute, func(c *server.Config) { c.Billing.Stripe.APIURL = account })
+		if j, err := s.Operator.RunJob(t.Context(), "subscriptions"); err != nil || j.LastError != nil {
+			t.Errorf("%+v, %v", j, err)
+		}
+		return s.billing()
+	}
+	if b := confirm(empty.URL); b.Status != "canceled" || b.EffectivePlan != "free" {
+		t.Errorf("nobody confirms it: %+v", b)
+	}
+	if !strings.Contains(s.Log.String(), "does not know a customer") {
+		t.Error("the operator is not told")
+	}
+	if b := confirm(s.stripe.URL); b.Status != "active" || b.EffectivePlan != "team" {
+		t.Errorf("it is confirmed again: %+v", b)
+	}
+	s.stripe.Move(sub, "canceled")
+	s.flush()
+	if b := s.billing(); b.Status != "canceled" {
+		t.Errorf("its events take no effect: %+v", b)
+	}
+}
+
 func TestASubscriptionForSomebodyElseGrantsNothing(t *testing.T) {
 	s := newShop(t)
 	sub := s.subscribe("price_team")

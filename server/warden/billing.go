@@ -311,7 +311,7 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 	}
 	account := store.AccountOfOrg(there.ID)
 	p := &payer{id: org.ID.String()}
-	if p.Billing, err = w.askPayments(ctx, account, confirmation{}); err != nil {
+	if p.Billing, err = w.askPayments(ctx, account, confirmation{replace: true}); err != nil {
 		return nil, w.errPayment(err)
 	}
 	if !subscribable(p.Billing) {

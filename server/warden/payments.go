@@ -73,6 +73,7 @@ type confirmation struct {
 	event    []byte // that said that something happened, or nil
 	customer string // whom the event is about
 	gone     bool   // the event says that the customer was deleted
+	replace  bool   // a customer that the provider does not know is to be let go
 }
 
 // askPayments asks the provider for an account's subscriptions and writes down what
@@ -87,12 +88,16 @@ func (w *Warden) askPayments(ctx context.Context, account string, why confirmati
 	}
 	customer := after.Customer
 	all, err := w.c.Payments.Subscriptions(ctx, customer)
-	gone := why.gone || errors.Is(err, billing.ErrCustomer)
+	unknown := errors.Is(err, billing.ErrCustomer)
 	switch {
-	case gone:
+	case why.gone || unknown:
 		all = nil // they ended with the customer
 	case err != nil:
 		return after, err
+	}
+	if unknown && !why.gone {
+		// With the right key the provider may know it again, so it is not forgotten.
+		w.log.Warn("the payment provider does not know a customer: was it deleted there, or does the configured key belong to another account?", "customer", customer)
 	}
 	_, err = w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
 		if why.event != nil {
@@ -111,7 +116,7 @@ func (w *Warden) askPayments(ctx context.Context, account string, why confirmati
 		if after, err = w.confirmed(tx.Reader, before, all); err != nil {
 			return 0, err
 		}
-		if gone {
+		if why.gone || unknown && why.replace {
 			after.Customer, after.Gone = "", customer
 		}
 		if after == before {
