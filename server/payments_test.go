@@ -351,6 +351,28 @@ func TestACustomerThatWasDeletedIsReplaced(t *testing.T) {
 	}
 }
 
+// TestACustomerThatIsGoneForTheCheckoutOnlyIsReplaced has Stripe list what a deleted
+// customer had, while nothing can be begun for it any more, and no event said so.
+func TestACustomerThatIsGoneForTheCheckoutOnlyIsReplaced(t *testing.T) {
+	s := newShop(t)
+	before := s.stripe.Subscription(s.subscribe("price_team")).Customer
+	s.stripe.DeleteCustomer(before)
+	s.stripe.Reorder(func([]stripetest.Event) []stripetest.Event { return nil })
+	s.stripe.Break("/v1/subscriptions", func(_ *standin.Fake, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.FormValue("customer") != before {
+			next.ServeHTTP(rw, r)
+			return
+		}
+		standin.Answer(rw, http.StatusOK, map[string]any{"object": "list", "has_more": false, "data": []any{}})
+	})
+	if after := s.stripe.Subscription(s.subscribe("price_team")).Customer; after == before {
+		t.Errorf("the customer is still %s", after)
+	}
+	if b := s.billing(); b.Status != "active" || b.EffectivePlan != "team" {
+		t.Errorf("%+v", b)
+	}
+}
+
 // TestTheWrongAccountAtStripeCostsNobodyTheirSubscription configures the key of an
 // account that knows none of the customers, and then the right one again.
 func TestTheWrongAccountAtStripeCostsNobodyTheirSubscription(t *testing.T) {

@@ -217,13 +217,22 @@ func (w *Warden) OpenCheckout(ctx context.Context, who Caller, req api.OpenCheck
 		return nil, err
 	}
 	defer leave()
-	org, err := w.payer(ctx, who, act, there)
-	if err != nil {
-		return nil, err
+	open := func() (string, error) {
+		org, err := w.payer(ctx, who, act, there)
+		if err != nil {
+			return "", err
+		}
+		return w.c.Payments.Checkout(ctx, billing.CheckoutRequest{
+			OrgID: org.id, Customer: org.Customer, PriceID: price, SuccessURL: req.SuccessURL, CancelURL: req.CancelURL,
+		})
 	}
-	address, err := w.c.Payments.Checkout(ctx, billing.CheckoutRequest{
-		OrgID: org.id, Customer: org.Customer, PriceID: price, SuccessURL: req.SuccessURL, CancelURL: req.CancelURL,
-	})
+	address, err := open()
+	if errors.Is(err, billing.ErrCustomer) {
+		// It was deleted, and no event said so: what it had may be listed for ever.
+		if _, err = w.askPayments(ctx, account, confirmation{gone: true}); err == nil {
+			address, err = open()
+		}
+	}
 	if errors.Is(err, billing.ErrPrice) {
 		w.forgetPrices()
 		w.log.Warn("the payment provider does not sell a price that is configured", "price", price)
