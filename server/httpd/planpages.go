@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 
@@ -127,6 +128,8 @@ func changePlan(x *exchange, form url.Values) error {
 		return err
 	}
 	at := planOf(ref.Org)
+	ctx, cancel := x.forProvider()
+	defer cancel()
 	switch form.Get("do") {
 	case "trial":
 		if _, err = x.Warden.StartTrial(x.ctx, x.who, *ref); err == nil {
@@ -135,7 +138,7 @@ func changePlan(x *exchange, form url.Values) error {
 		}
 	case "checkout":
 		var to *api.Visit
-		if to, err = x.openCheckout(*ref, form.Get("priceId")); err == nil {
+		if to, err = x.openCheckout(ctx, *ref, form.Get("priceId")); err == nil {
 			return x.leadOut(web.Visit{
 				Heading: "Continue to payment", Link: "Continue to payment", URL: to.URL, Back: at,
 				Text: fmt.Sprintf("You pay at Stripe. Nothing is charged before you confirm it there, and %s has its new plan once Stripe confirms it.", ref.Org),
@@ -143,7 +146,7 @@ func changePlan(x *exchange, form url.Values) error {
 		}
 	case "portal":
 		var to *api.Visit
-		if to, err = x.Warden.OpenPortal(x.ctx, x.who, api.OpenPortal{OrgRef: *ref, ReturnURL: x.PublicURL + at}); err == nil {
+		if to, err = x.Warden.OpenPortal(ctx, x.who, api.OpenPortal{OrgRef: *ref, ReturnURL: x.PublicURL + at}); err == nil {
 			return x.leadOut(web.Visit{
 				Heading: "Continue to payment and invoices", Link: "Continue to Stripe", URL: to.URL, Back: at,
 				Text: "At Stripe you see invoices, and change how you pay, or change or end the subscription.",
@@ -160,13 +163,13 @@ func changePlan(x *exchange, form url.Values) error {
 	})
 }
 
-func (x *exchange) openCheckout(ref api.OrgRef, price string) (*api.Visit, error) {
+func (x *exchange) openCheckout(ctx context.Context, ref api.OrgRef, price string) (*api.Visit, error) {
 	back := x.PublicURL + planOf(ref.Org) + "?checkout="
 	req := api.OpenCheckout{OrgRef: ref, PriceID: price, SuccessURL: back + checkoutDone, CancelURL: back + checkoutCancelled}
 	if err := x.check(req); err != nil {
 		return nil, err
 	}
-	return x.Warden.OpenCheckout(x.ctx, x.who, req)
+	return x.Warden.OpenCheckout(ctx, x.who, req)
 }
 
 // leadOut shows a page with a link to another server, because Chromium lets no form
