@@ -455,10 +455,13 @@ func TestBillingThatIsTurnedOffAgainGrantsNothingAndTakesNothing(t *testing.T) {
 	if b := s.billing(); b.Status != "none" || b.EffectivePlan != "pro" || b.BillingEnabled || b.Prices != nil || b.CurrentPeriodEnd != nil {
 		t.Errorf("off: %+v", b)
 	}
+	if j, err := s.Operator.RunJob(t.Context(), "subscriptions"); api.CodeOf(err) != api.NotFound {
+		t.Errorf("where nobody pays there is a job about it: %+v, %v", j, err)
+	}
+	s.restart(0, s.sells)
 	if j, err := s.Operator.RunJob(t.Context(), "subscriptions"); err != nil || j.LastError != nil {
 		t.Errorf("%+v, %v", j, err)
 	}
-	s.restart(0, s.sells)
 	if b := s.billing(); b.Status != "active" || b.EffectivePlan != "team" {
 		t.Errorf("on again: %+v", b)
 	}

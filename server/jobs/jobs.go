@@ -25,9 +25,10 @@ type Job struct {
 	Run   func(context.Context) (int, error)
 }
 
-// Table is all jobs there are.
+// Table is all jobs there are. Where nobody pays there are none about payments, so
+// that none counts as done that had nobody to ask.
 func Table(w *warden.Warden) []Job {
-	return []Job{
+	all := []Job{
 		{"trash", time.Hour, w.ExpireTrash},
 		{"versions", 24 * time.Hour, w.ExpireVersions},
 		{"activity", 24 * time.Hour, w.ExpireActivity},
@@ -41,9 +42,14 @@ func Table(w *warden.Warden) []Job {
 		{"syncs", time.Hour, w.ExpireSyncRuns},
 		{"drift", 6 * time.Hour, keeping(w.CheckDrift)},
 		{"trials", time.Hour, keeping(w.ExpireTrials)},
-		{"subscriptions", 24 * time.Hour, keeping(w.ConfirmSubscriptions)},
-		{"payment-events", 24 * time.Hour, w.ExpirePaymentEvents},
 	}
+	if w.BillingEnabled() {
+		all = append(all,
+			Job{"subscriptions", 24 * time.Hour, keeping(w.ConfirmSubscriptions)},
+			Job{"payment-events", 24 * time.Hour, w.ExpirePaymentEvents},
+		)
+	}
+	return all
 }
 
 // keeping is for work that removes nothing.
