@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"coffer/server/api"
 	"coffer/server/hosting"
 )
 
@@ -89,21 +90,13 @@ func (c ProviderConfig) adapter(name, public, version string, now func() time.Ti
 
 // origins puts the origins that a browser may be sent back to into one spelling.
 func origins(public string, more []string) ([]string, error) {
-	all := []string{originOf(public)}
+	all := []string{api.Origin(public)}
 	for _, text := range more {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
 			return nil, fmt.Errorf("allowed_origins: %q is no origin; write it like https://app.example", text)
 		}
-		all = append(all, originOf(text))
+		all = append(all, api.Origin(text))
 	}
 	return all, nil
-}
-
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Scheme + "://" + u.Host)
 }

@@ -3,7 +3,6 @@ package httpd
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -64,22 +63,6 @@ func (x *exchange) dropSession() {
 	if _, err := x.r.Cookie(sessionCookie); err == nil {
 		x.dropCookie(sessionCookie, x.sessionPath())
 	}
-}
-
-// originOf is the origin of an address as browsers write it, or "".
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	host := strings.ToLower(u.Host)
-	switch u.Scheme {
-	case "http":
-		host = strings.TrimSuffix(host, ":80")
-	case "https":
-		host = strings.TrimSuffix(host, ":443")
-	}
-	return u.Scheme + "://" + host
 }
 
 // newOrigins is what tells our own pages' requests from those of others.

@@ -104,7 +104,7 @@ func newFace(cfg Config, g gate, operator bool) *face {
 		Config: cfg, gate: g, operator: operator, unseals: newThrottle(cfg.Now), patience: requestTime,
 		describe: sync.OnceValue(func() description { return describe(cfg.PublicURL) }),
 		pages:    web.New(basePath(cfg.PublicURL)),
-		origin:   originOf(cfg.PublicURL),
+		origin:   api.Origin(cfg.PublicURL),
 	}
 	f.origins = newOrigins(f.origin)
 	if !operator {

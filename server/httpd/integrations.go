@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
-	"strings"
 
 	"coffer/server/access"
 	"coffer/server/api"
@@ -127,8 +125,7 @@ func (x *exchange) wayBack(text string) (string, error) {
 	if text == "" {
 		return x.pages.Path(connectionsPage), nil
 	}
-	u, err := url.Parse(text)
-	if err == nil && len(text) <= maxReturn && u.User == nil && !strings.ContainsAny(text, "\\\t\r\n ") && slices.Contains(x.Origins, originOf(text)) {
+	if len(text) <= maxReturn && api.LeadsTo(text, x.Origins) {
 		return text, nil
 	}
 	return "", api.InvalidField("redirect_uri", api.NotAllowed, "An address of this server, or of one of the operator's allowed_origins.")

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -284,7 +282,7 @@ func (w *Warden) enterPayments(ctx context.Context, who Caller, act access.Actio
 	}
 	var f api.Fields
 	for _, field := range slices.Sorted(maps.Keys(back)) {
-		if w.BillingEnabled() && !w.leadsBack(back[field]) {
+		if w.BillingEnabled() && !api.LeadsTo(back[field], w.c.Origins) {
 			f.Add(field, api.NotAllowed, "An address of this server, or of one of the operator's allowed_origins.")
 		}
 	}
@@ -296,12 +294,6 @@ func (w *Warden) enterPayments(ctx context.Context, who Caller, act access.Actio
 		err = errNoBilling()
 	}
 	return there, err
-}
-
-// leadsBack reports whether a browser may be sent to an address from elsewhere.
-func (w *Warden) leadsBack(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.User == nil && slices.Contains(w.c.Origins, strings.ToLower(u.Scheme+"://"+u.Host))
 }
 
 // payer is an organization that is a customer of the payment provider.
