@@ -1,8 +1,10 @@
 package standin
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -16,4 +18,27 @@ func Described(t testing.TB, npm string, name ...string) string {
 		t.Skipf("COFFER_DESCRIPTIONS is not set to a folder with node_modules/%s", npm)
 	}
 	return filepath.Join(append([]string{dir, "node_modules", filepath.FromSlash(npm)}, name...)...)
+}
+
+// Template is the described path that a path of a request is one of, the one with
+// the fewest variables first, or "".
+func Template(described iter.Seq[string], path string) string {
+	best, variables := "", 100
+	parts := strings.Split(path, "/")
+	for template := range described {
+		names := strings.Split(template, "/")
+		n := 0
+		fits := len(names) == len(parts)
+		for i := 0; fits && i < len(names); i++ {
+			if strings.HasPrefix(names[i], "{") {
+				n++
+				continue
+			}
+			fits = names[i] == parts[i]
+		}
+		if fits && n < variables {
+			best, variables = template, n
+		}
+	}
+	return best
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -66,7 +67,7 @@ func (d described) observe(r *http.Request, answer *httptest.ResponseRecorder) {
 			path = a[1] + rest
 		}
 	}
-	template := d.template(path)
+	template := standin.Template(maps.Keys(d.doc.Paths.Map()), path)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	what := fmt.Sprintf("%s %s %d", r.Method, template, answer.Code)
@@ -77,28 +78,6 @@ func (d described) observe(r *http.Request, answer *httptest.ResponseRecorder) {
 	if why := d.fault(r.Method, template, answer); why != "" {
 		d.wrong[what] = why
 	}
-}
-
-// template finds the described path, those with the fewest variables first.
-func (d described) template(path string) string {
-	best, variables := "", 100
-	parts := strings.Split(path, "/")
-	for template := range d.doc.Paths.Map() {
-		names := strings.Split(template, "/")
-		n := 0
-		fits := len(names) == len(parts)
-		for i := 0; fits && i < len(names); i++ {
-			if strings.HasPrefix(names[i], "{") {
-				n++
-				continue
-			}
-			fits = names[i] == parts[i]
-		}
-		if fits && n < variables {
-			best, variables = template, n
-		}
-	}
-	return best
 }
 
 func (d described) fault(method, template string, answer *httptest.ResponseRecorder) string {

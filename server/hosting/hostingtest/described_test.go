@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"coffer/server/standin"
 )
 
 // described holds what is asked and answered against a provider's own
@@ -51,7 +54,7 @@ func (d *described) observe(r *http.Request, answer *httptest.ResponseRecorder) 
 	if d.rewrite != nil {
 		path = d.rewrite(path)
 	}
-	template := d.template(path)
+	template := standin.Template(maps.Keys(d.doc.Paths.Map()), path)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	what := fmt.Sprintf("%s %s %d", r.Method, template, answer.Code)
@@ -74,28 +77,6 @@ func (d *described) note(what, which string, err error) {
 	if err != nil {
 		d.wrong[what] = which + ": " + err.Error()
 	}
-}
-
-// template finds the described path, those with the fewest variables first.
-func (d *described) template(path string) string {
-	best, variables := "", 100
-	parts := strings.Split(path, "/")
-	for template := range d.doc.Paths.Map() {
-		names := strings.Split(template, "/")
-		n := 0
-		fits := len(names) == len(parts)
-		for i := 0; fits && i < len(names); i++ {
-			if strings.HasPrefix(names[i], "{") {
-				n++
-				continue
-			}
-			fits = names[i] == parts[i]
-		}
-		if fits && n < variables {
-			best, variables = template, n
-		}
-	}
-	return best
 }
 
 // requestFault is what is wrong with a request that was taken: a query that is
