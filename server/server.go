@@ -149,6 +149,13 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if s.claim, err = s.warden.Open(ctx, start); err != nil {
 		return errors.Join(err, s.Close())
 	}
+	s.face(back)
+	return nil
+}
+
+// face makes what clients, the operator and whoever collects metrics see. Back are
+// the origins that a browser may be sent back to from elsewhere.
+func (s *Server) face(back []string) {
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
@@ -156,7 +163,6 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
-	return nil
 }
 
 // ErrLocked means that another process works on the data.

@@ -101,6 +101,11 @@ func (c *check) vault(v Vault) error {
 	if err := c.syncLinks(v, envs); err != nil {
 		return err
 	}
+	return c.secrets(v, envs)
+}
+
+// secrets holds a vault's secrets against the counts of its environments.
+func (c *check) secrets(v Vault, envs []Environment) error {
 	active, trashed := 0, make(map[ID]int)
 	for _, e := range envs {
 		if err := c.environment(e); err != nil {
