@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"coffer/server/forge"
+	"coffer/server/standin"
 )
 
 // Host is a code host together with clients of it: what the rules are checked
@@ -89,57 +90,33 @@ func Rules() []Rule {
 	return slices.Concat(roleRules, identityRules, credentialRules, bearerRules, listRules, faultRules, signInRules, hookRules)
 }
 
-// Run checks every rule, each against a host of its own, and most of them at the
-// same time: after the test that calls it has returned.
-func Run(t *testing.T, host func(*testing.T) *Host) {
-	for _, rule := range Rules() {
-		t.Run(rule.Name, func(t *testing.T) {
-			if !slices.Contains(alone, rule.Name) {
-				t.Parallel()
-			}
-			h := host(t)
-			if rule.Needs != nil && !rule.Needs(h) {
-				t.Skip("this host has no such thing")
-			}
-			if err := rule.verify(t.Context(), h); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
+// Run checks every rule against a host of its own. See [standin.Suite].
+func Run(t *testing.T, host func(*testing.T) *Host) { suite().Run(t, host) }
 
-// Broken checks every rule and returns the names of those that do not hold: for
-// tests that break a host or a client on purpose. No rules named means all.
+// Broken checks every rule and returns the names of those that do not hold. No
+// rules named means all.
 func Broken(t *testing.T, host func(*testing.T) *Host, only ...string) []string {
 	t.Helper()
-	var broken []string
-	for _, rule := range Rules() {
-		if len(only) > 0 && !slices.Contains(only, rule.Name) {
-			continue
-		}
-		h := host(t)
-		if rule.Needs != nil && !rule.Needs(h) {
-			continue
-		}
-		if err := rule.verify(t.Context(), h); err != nil {
-			broken = append(broken, rule.Name)
-		}
-	}
-	return broken
+	return suite().Broken(t, host, only...)
 }
 
-// verify checks a rule, and what must hold whatever is asked.
-func (r Rule) verify(ctx context.Context, h *Host) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	err := r.Check(ctx, h)
+func suite() standin.Suite[*Host] {
+	var all []standin.Rule[*Host]
+	for _, r := range Rules() {
+		all = append(all, standin.Rule[*Host](r))
+	}
+	return standin.Suite[*Host]{Rules: all, Alone: alone, Time: 2 * time.Minute, Always: (*Host).kept}
+}
+
+// kept is what must hold whatever is asked.
+func (h *Host) kept() error {
 	if h.Fake == nil {
-		return err
+		return nil
 	}
 	if leaks := h.Fake.Leaks(); len(leaks) > 0 {
-		err = errors.Join(err, fmt.Errorf("a secret is in an address or went to another host: %q", leaks))
+		return fmt.Errorf("a secret is in an address or went to another host: %q", leaks)
 	}
-	return err
+	return nil
 }
 
 // Wrap changes every client that the host makes, to break a rule on purpose.

@@ -126,52 +126,26 @@ func Rules() []Rule {
 	return slices.Concat(findRules, listRules, writeRules, deleteRules, outcomeRules, limitRules, faultRules, lostRules, credentialRules, callRules, oauthRules)
 }
 
-// Run checks every rule, each against a host of its own, and most of them at the
-// same time: after the test that calls it has returned.
-func Run(t *testing.T, host func(*testing.T) *Host) {
-	for _, rule := range Rules() {
-		t.Run(rule.Name, func(t *testing.T) {
-			if !slices.Contains(alone, rule.Name) {
-				t.Parallel()
-			}
-			h := host(t)
-			if rule.Needs != nil && !rule.Needs(h) {
-				t.Skip("this provider has no such thing")
-			}
-			if err := rule.verify(t.Context(), h); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
+// Run checks every rule against a host of its own. See [standin.Suite].
+func Run(t *testing.T, host func(*testing.T) *Host) { suite().Run(t, host) }
 
-// Broken checks every rule and returns the names of those that do not hold: for
-// tests that break a provider or a client on purpose. No rules named means all.
+// Broken checks every rule and returns the names of those that do not hold. No
+// rules named means all.
 func Broken(t *testing.T, host func(*testing.T) *Host, only ...string) []string {
 	t.Helper()
-	var broken []string
-	for _, rule := range Rules() {
-		if len(only) > 0 && !slices.Contains(only, rule.Name) {
-			continue
-		}
-		h := host(t)
-		if rule.Needs != nil && !rule.Needs(h) {
-			continue
-		}
-		if err := rule.verify(t.Context(), h); err != nil {
-			broken = append(broken, rule.Name)
-		}
-	}
-	return broken
+	return suite().Broken(t, host, only...)
 }
 
-// verify checks a rule, and what must hold whatever is asked.
-func (r Rule) verify(ctx context.Context, h *Host) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	err := r.Check(ctx, h)
-	return errors.Join(err, h.leaks(), h.complaints())
+func suite() standin.Suite[*Host] {
+	var all []standin.Rule[*Host]
+	for _, r := range Rules() {
+		all = append(all, standin.Rule[*Host](r))
+	}
+	return standin.Suite[*Host]{Rules: all, Alone: alone, Time: 5 * time.Minute, Always: (*Host).kept}
 }
+
+// kept is what must hold whatever is asked.
+func (h *Host) kept() error { return errors.Join(h.leaks(), h.complaints()) }
 
 // Wrap changes every client that the host makes, to break a rule on purpose.
 func (h *Host) Wrap(around func(hosting.Provider) hosting.Provider) *Host {
