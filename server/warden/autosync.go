@@ -195,6 +195,9 @@ func (w *Warden) autoSync(ctx context.Context, l store.SyncLink) {
 			}
 			return
 		}
+		if api.CodeOf(err) == api.Conflict {
+			return // somebody syncs with that place just now; the link is looked at again
+		}
 	}
 	if ctx.Err() != nil || w.keys.Load() == nil {
 		return

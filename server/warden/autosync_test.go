@@ -270,6 +270,38 @@ func TestSealingStopsAnAutomaticRun(t *testing.T) {
 	d.reaches(map[string]string{"A": "3", "B": "1", "C": "1"})
 }
 
+// TestALinkWaitsForARunThatSomebodyBegan: that its place is taken is no failure of
+// the link, and puts it off no longer than that run takes.
+func TestALinkWaitsForARunThatSomebodyBegan(t *testing.T) {
+	d := newDock(t)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	d.shelf.says(func() {
+		d.shelf.between = func(done int) {
+			if done == 1 {
+				close(reached)
+				<-goOn
+			}
+		}
+	})
+	d.saveLink()
+	req := run(d.query())
+	req.Async = true
+	must(t, second(d.w.Sync(t.Context(), d.ann(d.w), req)))
+	<-reached
+	before := d.shelf.listed()
+	d.calm()
+	eventually(t, func() bool { return d.shelf.listed() > before })
+	time.Sleep(100 * time.Millisecond) // it tries to begin, and may not
+	if l := d.stored(); l.Failures != 0 || l.Status != "" {
+		t.Errorf("noted as failed: %+v", l)
+	}
+	d.shelf.says(func() { d.shelf.between = nil })
+	close(goOn)
+	d.reaches(map[string]string{"A": "1", "B": "1", "C": "1"})
+	d.calm()
+	eventually(t, func() bool { return d.link().LastStatus == api.SyncSuccess })
+}
+
 // TestWhatIsAboutToBeSyncedIsNoDrift: only a link that held all there is can drift.
 func TestWhatIsAboutToBeSyncedIsNoDrift(t *testing.T) {
 	d := newDock(t)

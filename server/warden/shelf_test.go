@@ -28,6 +28,7 @@ type shelf struct {
 	vars  map[string]map[string]*shelved // by environment and key
 	marks int
 	calls []string // "write A", in order
+	lists int      // how often it was listed
 
 	token   string   // the one that is good
 	teams   []string // besides the personal account, that the token reaches
@@ -112,6 +113,7 @@ func (s *shelf) List(_ context.Context, c hosting.Credential, t hosting.Target) 
 	if err := s.ask(c); err != nil {
 		return nil, err
 	}
+	s.lists++
 	if s.blind {
 		return nil, &hosting.Unavailable{Err: errors.New("blind")}
 	}
@@ -212,6 +214,12 @@ func (s *shelf) held(environment string) map[string]string {
 		all[key] = v.value
 	}
 	return all
+}
+
+func (s *shelf) listed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists
 }
 
 func (s *shelf) called() []string {
