@@ -65,11 +65,11 @@ func writeSamples(tx Tx) error {
 	repo := LocalRepo{OwnerKind: OwnerUser, Owner: 1, Name: "Api", Public: true, Created: 5}
 	for _, write := range []func() error{
 		func() error {
-			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", RootKey: []byte("r"), SystemKey: []byte("s"),
+			return tx.PutInstance(Instance{ID: id(1), Schema: 1, Created: 5, Fingerprint: "f", Recipient: "age1", RootKey: []byte("r"), SystemKey: []byte("s"),
 				AuditChain: []byte("c"), AuditNotary: []byte("n"), ForgeKind: "gitea", ForgeURL: "https://git.example"})
 		},
 		func() error {
-			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Path: "/k", File: []byte("m")})
+			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Recipient: "age1", Path: "/k", File: []byte("m")})
 		},
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})

@@ -14,6 +14,7 @@ type Instance struct {
 	AuditNotary []byte `cbor:"31,keyasint"` // signs statements about it, sealed under the system key
 	ForgeKind   string `cbor:"40,keyasint"` // of the code host whose ids stand in the records; "" is local
 	ForgeURL    string `cbor:"41,keyasint"` // of the same
+	Recipient   string `cbor:"7,keyasint"`  // of the master key; "" until it was used once since this was kept
 }
 
 // Method is one way to unseal: the master key in an age file of its own.
@@ -24,6 +25,7 @@ type Method struct {
 	Fingerprint string `cbor:"4,keyasint"` // of the key that opens File, where it has one
 	Path        string `cbor:"5,keyasint"` // where the key file lay when the method was added
 	File        []byte `cbor:"6,keyasint"`
+	Recipient   string `cbor:"7,keyasint"` // of the key that opens File, where it has one; "" until it was used once since this was kept
 }
 
 var (

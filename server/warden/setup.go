@@ -180,7 +180,7 @@ func (w *Warden) firstMethod(m *crypto.Master, s Setup, ids *store.IDs, now time
 	file, err := crypto.WrapIdentity(m, identity.Recipient())
 	return store.Method{
 		ID: ids.Next(), Kind: api.MethodKeyFile, Created: store.At(now),
-		Fingerprint: identity.Fingerprint(), Path: path, File: file,
+		Fingerprint: identity.Fingerprint(), Recipient: identity.Recipient(), Path: path, File: file,
 	}, err
 }
 
@@ -220,14 +220,14 @@ func recoveryMethod(m *crypto.Master, ids *store.IDs, now time.Time) (*crypto.Id
 	file, err := crypto.WrapIdentity(m, recovery.Recipient())
 	return recovery, store.Method{
 		ID: ids.Next(), Kind: api.MethodRecovery, Created: store.At(now),
-		Fingerprint: recovery.Fingerprint(), File: file,
+		Fingerprint: recovery.Fingerprint(), Recipient: recovery.Recipient(), File: file,
 	}, err
 }
 
 // newInstance makes the keys of a fresh instance, and the beginning of its log.
 func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, store.Instance, store.Checkpoint, error) {
 	i := store.Instance{
-		ID: ids.Next(), Schema: store.Schema, Created: store.At(now), Fingerprint: m.Fingerprint(),
+		ID: ids.Next(), Schema: store.Schema, Created: store.At(now), Fingerprint: m.Fingerprint(), Recipient: m.Recipient(),
 	}
 	root, rootFile, err := crypto.NewRoot(m)
 	if err != nil {
