@@ -222,6 +222,24 @@ func TestASharePrintsNothing(t *testing.T) {
 	}
 }
 
+func TestSeveralSharesInOneText(t *testing.T) {
+	_, all := mustShares(t, 2, 3)
+	text := "# both\n" + all[0].Reveal() + "\n# next\n" + strings.ToLower(all[2].Reveal()) + " " + all[1].Reveal()
+	got, err := ParseShares([]byte(text))
+	if err != nil || len(got) != 3 || got[1].Index() != 3 {
+		t.Errorf("%d %v", len(got), err)
+	}
+	if _, err := ParseShares([]byte(text + "-X")); err == nil || !strings.Contains(err.Error(), "share 3 of the text") {
+		t.Error(err)
+	}
+	if _, err := ParseShares([]byte("x " + text)); !errors.Is(err, ErrShare) {
+		t.Error(err)
+	}
+	if got, err := ParseShares([]byte(all[0].Reveal())); err != nil || len(got) != 1 {
+		t.Error(err)
+	}
+}
+
 func FuzzParseShare(f *testing.F) {
 	_, all := mustShares(f, 2, 3)
 	for _, s := range all {
@@ -242,5 +260,6 @@ func FuzzParseShare(f *testing.F) {
 			t.Errorf("it does not survive its text: %v", err)
 		}
 		_, _ = CombineShares([]*Share{s, all[0], all[1]})
+		_, _ = ParseShares(append(text, all[0].Reveal()...))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -121,6 +122,39 @@ func ParseShare(text []byte) (*Share, error) {
 	}
 	defer clear(b)
 	return shareOf(b)
+}
+
+// shareStart is where a share begins in a text with several.
+var shareStart = regexp.MustCompile(`(?i)c[o0]ffer[-_.\s]*share`)
+
+// ParseShares reads one share, or several that stand one behind another. An error
+// says which of them is wrong.
+func ParseShares(text []byte) ([]*Share, error) {
+	if len(text) > MaxShares*4<<10 {
+		return nil, fmt.Errorf("%w: the text is too long", ErrShare)
+	}
+	all := withoutComments(string(text))
+	starts := shareStart.FindAllStringIndex(all, -1)
+	if len(starts) < 2 || len(starts) > MaxShares {
+		s, err := ParseShare(text)
+		return []*Share{s}, err
+	}
+	var shares []*Share
+	for i, at := range starts {
+		from, to := at[0], len(all)
+		if i == 0 {
+			from = 0
+		}
+		if i+1 < len(starts) {
+			to = starts[i+1][0]
+		}
+		s, err := ParseShare([]byte(all[from:to]))
+		if err != nil {
+			return nil, fmt.Errorf("share %d of the text: %w", i+1, err)
+		}
+		shares = append(shares, s)
+	}
+	return shares, nil
 }
 
 // withoutComments drops the lines of a file that say what it is.

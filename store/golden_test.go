@@ -69,7 +69,8 @@ func writeSamples(tx Tx) error {
 				AuditChain: []byte("c"), AuditNotary: []byte("n"), ForgeKind: "gitea", ForgeURL: "https://git.example"})
 		},
 		func() error {
-			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Recipient: "age1", Path: "/k", File: []byte("m")})
+			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Recipient: "age1", Path: "/k", File: []byte("m"),
+				Identity: "AGE-PLUGIN-X", Threshold: 2, Total: 3, Label: "rack"})
 		},
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})
@@ -192,6 +193,7 @@ func FuzzRecords(f *testing.F) {
 		_, _ = apiKeys.decode(b)
 		_, _ = devices.decode(b)
 		_, _ = instances.decode(b)
+		_, _ = methods.decode(b)
 		_, _ = billings.decode(b)
 	})
 }

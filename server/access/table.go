@@ -134,9 +134,15 @@ var rows = [actionEnd]Row{
 	TokenIssue:     {Name: "token_issue", Kinds: Operator}, // in somebody else's name: on the server's own machine only
 	SignIn:         {Name: "sign_in", Kinds: Operator},     // likewise
 	SystemSeal:     {Name: "system_seal", Kinds: Operators},
-	JobList:        {Name: "job_list", Kinds: Operators},
-	JobRun:         {Name: "job_run", Kinds: Operators},
-	ForgeCheck:     {Name: "forge_check", Kinds: Operators},
-	AuditExport:    {Name: "audit_export", Kinds: Operators},
-	AuditVerify:    {Name: "audit_verify", Kinds: Operators},
+
+	// Who adds or removes one shows another besides: rights alone do not lead to keys.
+	UnsealMethodList:   {Name: "unseal_method_list", Kinds: Operators},
+	UnsealMethodAdd:    {Name: "unseal_method_add", Kinds: Operators},
+	UnsealMethodRemove: {Name: "unseal_method_remove", Kinds: Operators},
+
+	JobList:     {Name: "job_list", Kinds: Operators},
+	JobRun:      {Name: "job_run", Kinds: Operators},
+	ForgeCheck:  {Name: "forge_check", Kinds: Operators},
+	AuditExport: {Name: "audit_export", Kinds: Operators},
+	AuditVerify: {Name: "audit_verify", Kinds: Operators},
 }
