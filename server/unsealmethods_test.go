@@ -2,12 +2,16 @@ package server_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/client"
 	"coffer/server/servertest"
 )
 
@@ -157,4 +161,80 @@ func TestGuessingAtAPassphraseHasAThrottle(t *testing.T) {
 		f.contains(f.Submit("/operator/keys", "kind", "recovery-key", "once", fmt.Sprint(i), "proof", "wrong"), 403, "no passphrase")
 	}
 	f.contains(f.Submit("/operator/keys", "kind", "recovery-key", "once", "x"), 429, "Too many attempts")
+}
+
+// TestAKillLeavesWaysToUnsealWhole kills a server while it adds and removes ways to
+// unseal: each that was answered is there, none is half there, and each opens.
+func TestAKillLeavesWaysToUnsealWhole(t *testing.T) {
+	rounds := 3
+	if os.Getenv("COFFER_SLOW") != "" {
+		rounds = 50
+	}
+	data := t.TempDir()
+	crashSetup(t, data)
+	kept := make(map[string]string) // by id, the keys that were answered and not tried to be removed
+	for range rounds {
+		c := startChild(t, data)
+		transport, err := server.DialOperator(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := &client.Client{URL: "http://operator", Transport: transport}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				for _, keep := range []bool{true, false} {
+					made, err := op.AddUnsealMethod(t.Context(), api.AddUnsealMethod{Kind: api.MethodRecovery})
+					if err != nil {
+						return
+					}
+					if keep {
+						kept[made.ID] = string(*made.Key)
+					} else if _, err := op.RemoveUnsealMethod(t.Context(), api.RemoveUnsealMethod{ID: made.ID}); err != nil {
+						return
+					}
+				}
+			}
+		}()
+		time.Sleep(time.Duration(20+rand.IntN(100)) * time.Millisecond)
+		c.kill()
+		<-done
+		if err := server.Check(server.Config{Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := startChild(t, data)
+	defer c.kill()
+	transport, err := server.DialOperator(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := &client.Client{URL: "http://operator", Transport: transport}
+	proveLog(t, data)
+	all, err := op.UnsealMethods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := make(map[string]bool)
+	for _, m := range all {
+		there[m.ID] = true
+	}
+	tried := 0
+	for id, key := range kept {
+		if !there[id] {
+			t.Errorf("%s was answered and is gone", id)
+		}
+		if tried++; tried > 5 {
+			continue
+		}
+		if err := op.Seal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		secret := api.NewSecret(key)
+		if err := op.Unseal(t.Context(), api.Unseal{Key: &secret}); err != nil {
+			t.Errorf("%s does not open: %v", id, err)
+		}
+	}
+	t.Logf("%d kept, %d there", len(kept), len(all))
 }
