@@ -32,10 +32,15 @@ func TestWaysToUnsealAreManagedInTheBrowser(t *testing.T) {
 	b.press("Add the passphrase")
 	b.wants("Keys", "It opens the server from now on.", "night-shift-")
 
+	b.scripts(true) // which copy and print
 	b.press("Make a recovery key")
 	b.wants("New key", "shown this once")
 	b.looksGood("new-recovery-key")
 	recovery := get(b, chromedp.Value(chromedp.ID("key")))
+	if copied := b.copies("Copy"); copied != recovery {
+		t.Errorf("the key was copied as %q", copied)
+	}
+	b.find("Print", button)
 	b.press("I have saved it")
 	b.enterInto("#keyFile", "/etc/coffer/"+strings.Repeat("somewhere/", 12)+"second.key")
 	b.press("Make a key file")
@@ -49,11 +54,15 @@ func TestWaysToUnsealAreManagedInTheBrowser(t *testing.T) {
 		return get(b, chromedp.Evaluate[string]("document.getElementById('"+id+"').innerText"))
 	}
 	first, second := share("share-1"), share("share-3")
+	if copied := b.copies("Copy share 3"); copied != second {
+		t.Errorf("the share was copied as %q", copied)
+	}
 	b.press("I have saved them")
 	b.wants("Keys", "2 of 3 shares")
 	b.unfold()
 	b.looksGood("unseal-methods-many")
 
+	b.scripts(false)
 	in.operator("", "seal", "--yes")
 	b.open("/")
 	b.wants("This vault is sealed", "2 of 3 shares")
