@@ -38,6 +38,7 @@ func TestStories(t *testing.T) {
 			"exits":   exitsWith,
 			"lines":   linesToPaste,
 			"mode":    hasMode,
+			"olddata": unpackOldData,
 			"browser": playBrowser,
 			"vercel":  playVercel(vercel),
 		},
