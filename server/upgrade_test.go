@@ -82,16 +82,24 @@ func openOld(t *testing.T, schema int) *old {
 	o.key = filepath.Join(o.dir, "coffer.key")
 	text, errJSON := os.ReadFile(filepath.Join(from, "kept.json"))
 	key, errKey := os.ReadFile(filepath.Join(from, "coffer.key"))
-	packed, errData := os.ReadFile(filepath.Join(from, "coffer.db.gz"))
-	o.must(errors.Join(errJSON, errKey, errData))
+	o.must(errors.Join(errJSON, errKey))
 	o.must(json.Unmarshal(text, &o.kept))
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	o.must(os.WriteFile(o.key, key, 0o600))
+	o.unpack(from)
+	return o
+}
+
+// unpack puts the data file that is kept in a directory into place.
+func (o *old) unpack(from string) {
+	o.Helper()
+	packed, err := os.Open(filepath.Join(from, "coffer.db.gz"))
+	o.must(err)
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
 	o.must(err)
 	data, err := io.ReadAll(unpacked)
 	o.must(err)
 	o.must(os.WriteFile(filepath.Join(o.dir, server.DataFile), data, 0o600))
-	o.must(os.WriteFile(o.key, key, 0o600))
-	return o
 }
 
 func (o *old) must(err error) {
@@ -232,34 +240,41 @@ func TestOnlyAServerUpgrades(t *testing.T) {
 
 // TestLaterDataIsRefused opens data of a schema that is not known yet.
 func TestLaterDataIsRefused(t *testing.T) {
-	o := openOld(t, 1)
-	db, err := bolt.Open(filepath.Join(o.dir, server.DataFile), bolt.Options{})
-	o.must(err)
-	later, err := store.OpenToLook(t.Context(), db)
-	o.must(err)
-	var i store.Instance
-	o.must(later.View(t.Context(), func(r store.Reader) (err error) {
-		i, err = r.Instance()
-		i.RootKey, i.SystemKey = bytes.Clone(i.RootKey), bytes.Clone(i.SystemKey)
-		return err
-	}))
-	_, err = store.Upgrade(t.Context(), db)
-	o.must(err)
-	now, err := store.Open(t.Context(), db)
-	o.must(err)
-	i.Schema = 99
-	o.must(now.Update(t.Context(), func(tx store.Tx) error { return tx.PutInstance(i) }))
-	o.must(db.Close())
-	_, err = server.New(o.config(io.Discard))
-	if !errors.Is(err, server.ErrNewer) || !strings.Contains(err.Error(), "schema 99") {
-		t.Errorf("serve: %v", err)
+	o := &old{T: t, dir: t.TempDir()}
+	o.unpack("testdata/schema99")
+	for _, upgrade := range []bool{true, false} {
+		c := o.config(io.Discard)
+		c.Upgrade = upgrade
+		if _, err := server.New(c); !errors.Is(err, server.ErrNewer) || !strings.Contains(err.Error(), "schema 99") {
+			t.Errorf("serve: %v", err)
+		}
 	}
-	if _, err = server.Check(server.Config{Data: o.dir}); !errors.Is(err, server.ErrNewer) {
+	if _, err := server.Check(server.Config{Data: o.dir}); !errors.Is(err, server.ErrNewer) {
 		t.Errorf("check: %v", err)
 	}
-	if got := o.header(server.DataFile); got.Schema != 99 {
+	if got, want := o.header(server.DataFile), (store.Header{Schema: 99, Version: "99.0.0"}); got != want {
 		t.Errorf("it has %+v", got)
 	}
+	if got := o.files(); got != "coffer.db" {
+		t.Errorf("there are %s", got)
+	}
+}
+
+// TestGoingBackFromLaterDataIsPossible: only what is lost cannot be counted.
+func TestGoingBackFromLaterDataIsPossible(t *testing.T) {
+	o := upgraded(t)
+	o.must(os.Remove(filepath.Join(o.dir, server.DataFile)))
+	o.unpack("testdata/schema99")
+	r, err := server.PlanRollback(t.Context(), o.config(io.Discard))
+	o.must(err)
+	if r.Counted || r.From != 99 || r.To != 1 {
+		t.Errorf("%+v", r)
+	}
+	o.must(errors.Join(r.Do(), r.Close()))
+	s, err := server.New(o.config(io.Discard))
+	o.must(err)
+	o.holdsAll(s.Operator(), "http://in.process")
+	o.must(s.Close())
 }
 
 // TestWithoutRoomForASnapshotNothingIsUpgraded runs where the machine offers a small

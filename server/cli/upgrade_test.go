@@ -3,15 +3,17 @@ package cli
 import (
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// unpackOldData makes D the data directory of an earlier schema, with its key file,
-// and the environment that of ann, who has a key there.
+// unpackOldData makes D the data directory of another schema. Of one that was used
+// there is the key file too, and the environment is that of ann, who has a key there.
 func unpackOldData(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: olddata SCHEMA")
@@ -22,20 +24,23 @@ func unpackOldData(ts *testscript.TestScript, neg bool, args []string) {
 	packed, err := os.Open(filepath.Join(from, "coffer.db.gz"))
 	ts.Check(err)
 	defer packed.Close()
-	data, err := gzip.NewReader(packed)
+	unpacked, err := gzip.NewReader(packed)
 	ts.Check(err)
-	text, err := io.ReadAll(data)
+	data, err := io.ReadAll(unpacked)
 	ts.Check(err)
-	ts.Check(os.WriteFile(filepath.Join(to, "coffer.db"), text, 0o600))
-	text, err = os.ReadFile(filepath.Join(from, "coffer.key"))
-	ts.Check(err)
-	ts.Check(os.WriteFile(filepath.Join(to, "coffer.key"), text, 0o600))
-	text, err = os.ReadFile(filepath.Join(from, "kept.json"))
+	ts.Check(os.WriteFile(filepath.Join(to, "coffer.db"), data, 0o600))
+	text, err := os.ReadFile(filepath.Join(from, "kept.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	ts.Check(err)
 	var kept struct{ Tokens map[string]string }
 	ts.Check(json.Unmarshal(text, &kept))
 	ts.Setenv("COFFER_TOKEN", kept.Tokens["ann's key"])
 	ts.Setenv("COFFER_REPO", "ann/app")
+	key, err := os.ReadFile(filepath.Join(from, "coffer.key"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(to, "coffer.key"), key, 0o600))
 }
 
 // storiesFrom is where the tests of this package run.
