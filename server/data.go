@@ -33,11 +33,14 @@ func openData(ctx context.Context, c Config, log *slog.Logger) (*bolt.DB, *store
 		}
 	}
 	st, err := store.Open(ctx, waist)
-	if err == nil && c.Upgrade {
-		err = st.NoteVersion(ctx, c.Version)
-	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
+	}
+	if c.Upgrade {
+		// On a full disk it must be possible to serve all the same.
+		if err := st.NoteVersion(ctx, c.Version); err != nil {
+			log.Warn("could not note which version serves the data", "error", err)
+		}
 	}
 	return db, st, nil
 }

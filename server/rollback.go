@@ -87,7 +87,9 @@ func (r *Rollback) plan(ctx context.Context, dir string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("the snapshot cannot be gone back to: %w", err)
 	}
-	return errors.Join(r.compare(ctx, snapshot), snapshot.Close())
+	err = errors.Join(r.compare(ctx, snapshot), snapshot.Close())
+	// Closing it may write to it, and its time is what the next plan tells.
+	return errors.Join(err, os.Chtimes(r.Snapshot, time.Time{}, r.Taken))
 }
 
 // choose finds the newest snapshot of an earlier schema than the data has.

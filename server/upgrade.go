@@ -63,15 +63,14 @@ type upgrade struct {
 }
 
 func (u *upgrade) run(ctx context.Context) error {
-	if err := u.tidy(); err != nil {
-		return fmt.Errorf("remove what an interrupted upgrade left behind: %w", err)
-	}
+	u.may("remove what an interrupted upgrade left behind", u.tidy)
 	h, err := store.ReadHeader(ctx, u.waist)
 	if err != nil {
 		return err
 	}
 	if h.Schema == 0 || h.Schema >= store.Schema {
-		return u.remind(h)
+		u.may("look for snapshots", func() error { return u.remind(h) })
+		return nil
 	}
 	snapshot := snapshotPath(u.dir, h.Schema)
 	if exists(snapshot) {
@@ -86,7 +85,15 @@ func (u *upgrade) run(ctx context.Context) error {
 	}
 	u.step("upgraded")
 	u.log.Info("upgraded the data", "schema", store.Schema, "before", h.Schema, "snapshot", snapshot, "to_go_back", goBack(u.dir))
-	return u.drop(h.Schema)
+	u.may("remove the snapshots from before earlier upgrades", func() error { return u.drop(h.Schema) })
+	return nil
+}
+
+// may does what is no reason not to serve if it fails.
+func (u *upgrade) may(what string, do func() error) {
+	if err := do(); err != nil {
+		u.log.Warn("could not "+what, "error", err)
+	}
 }
 
 func goBack(dir string) string { return "stop the server, then: coffer rollback-upgrade --data " + dir }
