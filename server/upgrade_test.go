@@ -17,6 +17,7 @@ import (
 	"coffer/server/client"
 	"coffer/store"
 	"coffer/store/kv"
+	"coffer/store/kv/kvtest"
 )
 
 // TestDataOfEverySchemaComesOutWhole opens what earlier versions kept, and asks for
@@ -127,51 +128,27 @@ func TestLaterDataIsRefused(t *testing.T) {
 	}
 }
 
-// TestWithoutRoomForASnapshotNothingIsUpgraded runs where the machine offers a small
-// file system, whose path COFFER_SMALL_DISK tells.
+// TestWithoutRoomForASnapshotNothingIsUpgraded fills a real disk, so that there is
+// less room than the snapshot takes.
 func TestWithoutRoomForASnapshotNothingIsUpgraded(t *testing.T) {
-	disk := os.Getenv("COFFER_SMALL_DISK")
-	if disk == "" {
-		t.Skip("COFFER_SMALL_DISK is not set")
-	}
+	disk := kvtest.SmallDisk(t, 2<<20)
 	o := openOld(t, 1)
-	dir, err := os.MkdirTemp(disk, "upgrade")
-	o.must(err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := filepath.Join(disk.Path, "data")
 	o.must(os.CopyFS(dir, os.DirFS(o.dir)))
 	o.dir = dir
-	fill := filepath.Join(dir, "fill")
-	o.must(fillDisk(fill, 100<<10))
-	_, err = server.New(o.config(io.Discard))
-	if !errors.Is(err, kv.ErrFull) || !strings.Contains(err.Error(), "nothing was changed") {
+	disk.Fill(t, 100<<10)
+	_, err := server.New(o.config(io.Discard))
+	if !errors.Is(err, kv.ErrFull) || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "it takes 1 MB") {
 		t.Errorf("%v", err)
 	}
-	o.must(os.Remove(fill))
+	disk.Empty(t)
 	if got := o.header(server.DataFile); got.Schema != 1 || o.files() != "coffer.db coffer.key" {
 		t.Errorf("it has %+v, and there are %s", got, o.files())
 	}
 	s, err := server.New(o.config(io.Discard))
 	o.must(err)
+	o.holdsAll(s.Operator(), "http://in.process")
 	o.must(s.Close())
-}
-
-// fillDisk fills a disk but for some bytes.
-func fillDisk(path string, leave int) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size := int64(0)
-	for err == nil {
-		var n int
-		n, err = f.Write(make([]byte, 16<<10))
-		size += int64(n)
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		return err
-	}
-	return f.Truncate(max(0, size-int64(leave)))
 }
 
 // killed runs a process of this test until it kills itself after a step, and

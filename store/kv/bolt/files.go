@@ -22,7 +22,7 @@ func (d *DB) CopyTo(ctx context.Context, path string) error {
 	return nil
 }
 
-func (d *DB) copyToFile(ctx context.Context, path string) (err error) {
+func (d *DB) copyToFile(ctx context.Context, path string) error {
 	if err := d.ready(ctx); err != nil {
 		return err
 	}
@@ -32,6 +32,11 @@ func (d *DB) copyToFile(ctx context.Context, path string) (err error) {
 	if need, free := d.Size(), room(filepath.Dir(path)); free < need {
 		return fmt.Errorf("%w: it takes %d MB, and there are %d MB", kv.ErrFull, need>>20+1, free>>20)
 	}
+	return d.write(ctx, path)
+}
+
+// write makes the file, or nothing.
+func (d *DB) write(ctx context.Context, path string) (err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
