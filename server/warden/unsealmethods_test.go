@@ -331,7 +331,7 @@ func TestEveryWayThatWasTriedSaysWhyItFailed(t *testing.T) {
 	must(t, u.Seal(t.Context(), u.operator))
 	u.refused(u.Unseal(t.Context(), api.Unseal{}), api.Forbidden, "no device is plugged in")
 	st := u.Status(t.Context())
-	if len(st.Attempts) != 2 || !strings.Contains(st.Attempts[0].Reason, "missing") || !strings.Contains(st.Attempts[1].Reason, "no device") || !strings.Contains(st.Attempts[1].Way, "yubikey") {
+	if len(st.Attempts) != 2 || !strings.Contains(st.Attempts[0].Reason, "missing") || !strings.Contains(st.Attempts[1].Reason, "no device") || !strings.Contains(st.Attempts[1].Way, "of age-plugin-coffertest") || strings.Contains(st.Attempts[1].Way, "yubikey") {
 		t.Errorf("%+v", st.Attempts)
 	}
 	if !strings.Contains(st.LastError, "missing") || !strings.Contains(st.LastError, "no device") {
