@@ -68,7 +68,7 @@ func guard(fn func() error) (err error) {
 // damage says whether the panic p, raised while a function of the caller was
 // running, tells of damaged data: bbolt was at work, or a page of the map could
 // not be read. It returns nil when the function itself is to blame.
-func (d *DB) damage(p any, inside bool) error {
+func (h *file) damage(p any, inside bool) error {
 	if inside {
 		return corrupt(p)
 	}
@@ -76,12 +76,13 @@ func (d *DB) damage(p any, inside bool) error {
 	if !ok {
 		return nil
 	}
-	start := d.b.Info().Data
-	end := start + uintptr(max(d.mapped, d.Size()))
+	size, _ := h.size()
+	start := h.b.Info().Data
+	end := start + uintptr(max(h.mapped, size))
 	if a := fault.Addr(); a < start || a >= end {
 		return nil
 	}
-	return corruptf("page %d cannot be read: %v", (fault.Addr()-start)/uintptr(d.pages), p)
+	return corruptf("page %d cannot be read: %v", (fault.Addr()-start)/uintptr(h.pages), p)
 }
 
 // panicked carries a panic from the leader's goroutine to the caller's.
