@@ -83,7 +83,10 @@ type DB struct {
 	calls sync.Pool // of *call; none is shared with another DB, whose goroutines may run on a clock of their own
 }
 
-var _ kv.DB = (*DB)(nil)
+var (
+	_ kv.DB       = (*DB)(nil)
+	_ kv.Rewriter = (*DB)(nil)
+)
 
 // Open opens the file at path and creates it, readable by its owner only, when
 // there is none; the directory must exist. It returns an error that wraps

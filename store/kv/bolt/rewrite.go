@@ -24,11 +24,6 @@ const (
 	maxRounds = 12
 )
 
-// Rewritten tells what a rewrite did.
-type Rewritten struct {
-	Before, After int64 // length of the file in bytes
-}
-
 // Rewrite writes all data into a new file and puts it in the place of the old
 // one, so that what deletions left behind is gone: nothing that was deleted or
 // replaced before Rewrite was called is in the new file, neither in a page that
@@ -43,18 +38,18 @@ type Rewritten struct {
 //
 // told, which may be nil, hears now and then how many of about how many bytes
 // are copied.
-func (d *DB) Rewrite(ctx context.Context, told func(done, all int64)) (Rewritten, error) {
+func (d *DB) Rewrite(ctx context.Context, told func(done, all int64)) (kv.Rewritten, error) {
 	if told == nil {
 		told = func(int64, int64) {}
 	}
 	if err := d.ready(ctx); err != nil {
-		return Rewritten{}, err
+		return kv.Rewritten{}, err
 	}
 	if !d.rewriting.TryLock() {
 		if d.closed.Load() {
-			return Rewritten{}, kv.ErrClosed
+			return kv.Rewritten{}, kv.ErrClosed
 		}
-		return Rewritten{}, ErrRewriting
+		return kv.Rewritten{}, ErrRewriting
 	}
 	defer d.rewriting.Unlock()
 	r := rewrite{old: d, told: told, notes: &notes{}}
@@ -62,7 +57,7 @@ func (d *DB) Rewrite(ctx context.Context, told func(done, all int64)) (Rewritten
 	if err != nil {
 		err = fmt.Errorf("rewrite %s: %w", d.path, explain(err, d.path))
 	}
-	return Rewritten{r.before, d.Size()}, err
+	return kv.Rewritten{Before: r.before, After: d.Size()}, err
 }
 
 // rewrite is one run of Rewrite.
@@ -120,7 +115,7 @@ func (r *rewrite) prepare(ctx context.Context) error {
 		return err
 	}
 	r.before, r.used = u.Size, u.Used
-	if err := room(filepath.Dir(path), u.Used); err != nil {
+	if err := enough(filepath.Dir(path), u); err != nil {
 		return err
 	}
 	removeRemains(path)

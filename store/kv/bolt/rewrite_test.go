@@ -17,7 +17,7 @@ import (
 	"coffer/store/kv/kvtest"
 )
 
-func mustRewrite(t *testing.T, d *DB) Rewritten {
+func mustRewrite(t *testing.T, d *DB) kv.Rewritten {
 	t.Helper()
 	r, err := d.Rewrite(background, nil)
 	if err != nil {

@@ -3,22 +3,17 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"coffer/store/kv"
 )
 
-// Usage tells how much of the file is in use.
-type Usage struct {
-	Size int64 // length of the file in bytes
-	Used int64 // of that, in pages that hold data; the rest is free, and will be reused
-}
-
 // Usage measures the file. It reads a few bytes of every page.
-func (d *DB) Usage(ctx context.Context) (Usage, error) {
+func (d *DB) Usage(ctx context.Context) (kv.Usage, error) {
 	if err := d.ready(ctx); err != nil {
-		return Usage{}, err
+		return kv.Usage{}, err
 	}
-	var u Usage
+	var u kv.Usage
 	err := d.snapshot(ctx, func(h *file, size int64, m meta) error {
 		p, err := newWalk(ctx, h.f, size, m)
 		if err != nil {
@@ -31,11 +26,14 @@ func (d *DB) Usage(ctx context.Context) (Usage, error) {
 		if err != nil {
 			return corrupt(err)
 		}
-		u = Usage{Size: size, Used: int64(pages+2) * p.size}
+		u = kv.Usage{Size: size, Used: int64(pages+2) * p.size, Room: -1}
 		return nil
 	})
 	if err != nil {
-		return Usage{}, fmt.Errorf("measure %s: %w", d.path, explain(err, d.path))
+		return kv.Usage{}, fmt.Errorf("measure %s: %w", d.path, explain(err, d.path))
+	}
+	if free, ok := freeBytes(filepath.Dir(d.path)); ok {
+		u.Room = free
 	}
 	return u, nil
 }
@@ -93,13 +91,12 @@ func (p *pageWalk) below(page []byte, i int, flags uint16, depth int) (uint64, e
 	return p.count(root, depth+1)
 }
 
-// room refuses to begin what will need so many bytes in dir. Where the system does
-// not say how much is free, it has to be tried.
-func room(dir string, bytes int64) error {
-	free, ok := freeBytes(dir)
-	need := bytes + bytes/16 + 1<<20
-	if !ok || free >= need {
+// enough refuses to begin a copy of the data that there is no room for in dir.
+// Where the system does not say how much is free, it has to be tried.
+func enough(dir string, u kv.Usage) error {
+	need := u.Used + u.Used/16 + 1<<20
+	if u.Room < 0 || u.Room >= need {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has %d bytes free, and about %d are needed for a while: make room first", kv.ErrFull, dir, free, need)
+	return fmt.Errorf("%w: %s has %d bytes free, and about %d are needed for a while: make room first", kv.ErrFull, dir, u.Room, need)
 }
