@@ -124,6 +124,11 @@ const (
 	ForgeCheck
 	AuditExport
 	AuditVerify
+	DataMeasure
+	DataCompact
+	VaultErase
+	ErasureList
+	ErasureGet
 
 	actionEnd
 )

@@ -214,6 +214,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	w.syncs.rouse()
 	w.log.Info("unsealed", "key", instance.Fingerprint)
 	w.pump.wake()
+	w.compactions.resume(ctx)
 	return nil
 }
 

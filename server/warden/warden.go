@@ -41,6 +41,10 @@ type Config struct {
 	Store *store.Store
 	Log   *slog.Logger
 
+	// File is what the store keeps its data in, to measure it and to write it anew;
+	// nil where there is none.
+	File kv.Rewriter
+
 	// Forge makes the code host that the instance is bound to; nil means the
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
@@ -106,25 +110,26 @@ type Config struct {
 
 // Warden is the door. Its methods may be called by many goroutines at once.
 type Warden struct {
-	c         Config
-	store     *store.Store
-	forge     forge.Forge
-	now       func() time.Time
-	log       *slog.Logger
-	host      hostState
-	syncs     *syncState
-	pay       payState
-	keys      atomic.Pointer[keyring] // nil while sealed
-	uses      *keyUses
-	passwords *passwords
-	batch     *batch
-	notary    *notary
-	pump      *pump // nil when nothing is streamed
-	ready     readiness
-	sealing   sync.Mutex // one initialisation, unsealing or sealing at a time
-	start     startState
-	closing   context.CancelFunc
-	workers   sync.WaitGroup
+	c           Config
+	store       *store.Store
+	forge       forge.Forge
+	now         func() time.Time
+	log         *slog.Logger
+	host        hostState
+	syncs       *syncState
+	pay         payState
+	keys        atomic.Pointer[keyring] // nil while sealed
+	uses        *keyUses
+	passwords   *passwords
+	batch       *batch
+	notary      *notary
+	pump        *pump // nil when nothing is streamed
+	compactions *compactor
+	ready       readiness
+	sealing     sync.Mutex // one initialisation, unsealing or sealing at a time
+	start       startState
+	closing     context.CancelFunc
+	workers     sync.WaitGroup
 }
 
 // New makes a sealed Warden. Close it before its store.
@@ -160,7 +165,9 @@ func New(c Config) *Warden {
 	w.batch = newBatch(w)
 	w.notary = newNotary(w)
 	w.workers.Go(func() { w.batch.run(ctx) })
+	w.compactions = newCompactor(w)
 	w.workers.Go(func() { w.notary.run(ctx) })
+	w.workers.Go(func() { w.compactions.run(w.syncs.life) })
 	if c.Stream != nil {
 		w.pump = newPump(w)
 		w.workers.Go(func() { w.pump.run(ctx) })
