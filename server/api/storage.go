@@ -72,7 +72,7 @@ type Receipt struct {
 	ErasedAt     Time   `json:"erasedAt"`
 	ErasedBy     string `json:"erasedBy"`    // "" is whoever had the data directory
 	AuditRecord  uint64 `json:"auditRecord"` // number of the record in the audit log
-	AuditLink    string `json:"auditLink"`   // of that record, in hexadecimal digits
+	AuditLink    string `json:"auditLink"`   // of that record, in base64, as an export has it
 	CompactedAt  Time   `json:"compactedAt"`
 	BeforeBytes  int64  `json:"beforeBytes"`
 	AfterBytes   int64  `json:"afterBytes"`

@@ -3,7 +3,6 @@ package warden
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +35,7 @@ func (k *auditKeys) receipt(e store.Erasure, record store.Row, c store.Compactio
 	}
 	return receiptText(api.Receipt{
 		Coffer: api.ReceiptKind, Instance: k.instance.String(), RepoFullName: e.Repository, VaultID: e.Vault.String(),
-		ErasedAt: api.At(e.At.Time()), ErasedBy: e.By, AuditRecord: record.Number, AuditLink: hex.EncodeToString(record.Link[:]),
+		ErasedAt: api.At(e.At.Time()), ErasedBy: e.By, AuditRecord: record.Number, AuditLink: base64.StdEncoding.EncodeToString(record.Link[:]),
 		CompactedAt: api.At(c.Ended.Time()), BeforeBytes: c.Before, AfterBytes: c.After, Statement: receiptStatement,
 		PublicKey: k.notary.PublicKey(), Signature: base64.StdEncoding.EncodeToString(signature),
 	})
@@ -102,7 +101,7 @@ func VerifyReceipt(text []byte, publicKey string) (*api.Receipt, error) {
 func signedReceipt(r api.Receipt) (e crypto.Erasure, signature []byte, err error) {
 	instance, instanceErr := store.ParseID(r.Instance)
 	vault, vaultErr := store.ParseID(r.VaultID)
-	link, linkErr := hex.DecodeString(r.AuditLink)
+	link, linkErr := base64.StdEncoding.Strict().DecodeString(r.AuditLink)
 	signature, signatureErr := base64.StdEncoding.Strict().DecodeString(r.Signature)
 	if err := errors.Join(instanceErr, vaultErr, linkErr, signatureErr); err != nil {
 		return e, nil, err
