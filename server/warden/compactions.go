@@ -136,7 +136,9 @@ func (w *Warden) compact(ctx context.Context, run *compaction) error {
 	if err != nil {
 		w.log.Error("the data could not be compacted", "error", err)
 		run.outcome.Error = err.Error()
-		return errors.Join(compactionError(err), w.store.Update(ctx, func(tx store.Tx) error { return tx.PutCompaction(run.outcome) }))
+		// Where nothing can be written, the log has it.
+		_ = w.store.Update(ctx, func(tx store.Tx) error { return tx.PutCompaction(run.outcome) })
+		return compactionError(err)
 	}
 	keys, err := w.holdKeys()
 	if err != nil {
@@ -163,7 +165,7 @@ func (w *Warden) compact(ctx context.Context, run *compaction) error {
 // compactionError is what the operator is told, who may know paths.
 func compactionError(err error) error {
 	switch {
-	case errors.Is(err, kv.ErrFull):
+	case errors.Is(err, kv.ErrFull), errors.Is(err, kv.ErrReadOnly):
 		return &api.Error{Code: api.Unavailable, RetryAfter: 30 * time.Second, Message: "Nothing was changed: " + err.Error()}
 	case errors.Is(err, kv.ErrCorrupt), errors.Is(err, kv.ErrUnknown), errors.Is(err, kv.ErrClosed):
 		return err

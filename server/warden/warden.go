@@ -250,6 +250,9 @@ func (w *Warden) outward(err error) error {
 	case errors.Is(err, kv.ErrFull):
 		return &api.Error{Code: api.Unavailable, RetryAfter: 30 * time.Second,
 			Message: "The server's storage is full: nothing was written. Ask the operator to make room, then try again."}
+	case errors.Is(err, kv.ErrReadOnly):
+		return &api.Error{Code: api.Unavailable, RetryAfter: 30 * time.Second,
+			Message: "The server's storage takes no writes: nothing was written. Ask the operator to make it writable, then try again."}
 	case errors.Is(err, kv.ErrClosed):
 		return &api.Error{Code: api.Unavailable, RetryAfter: 5 * time.Second,
 			Message: "The server is stopping. Try again in a few seconds."}

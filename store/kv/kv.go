@@ -29,6 +29,10 @@ var (
 	// soon as there is room.
 	ErrFull = errors.New("storage is full")
 
+	// ErrReadOnly means that the place where the data lie, or would lie, refuses
+	// every write. Nothing was written.
+	ErrReadOnly = errors.New("storage is read-only")
+
 	// ErrLocked means that another process holds the data. The error that wraps
 	// it names that process and the path.
 	ErrLocked = errors.New("locked by another process")

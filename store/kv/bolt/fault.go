@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -25,7 +26,7 @@ func corruptf(format string, args ...any) error {
 // is one for it.
 func explain(err error, path string) error {
 	switch {
-	case err == nil, errors.Is(err, kv.ErrCorrupt):
+	case err == nil, errors.Is(err, kv.ErrCorrupt), errors.Is(err, kv.ErrFull), errors.Is(err, kv.ErrReadOnly):
 		return err
 	case errors.Is(err, berrors.ErrTimeout):
 		return lockedBy(path)
@@ -33,6 +34,8 @@ func explain(err error, path string) error {
 		return kv.ErrClosed
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
 		return corrupt(err)
+	case readOnly(err):
+		return fmt.Errorf("%w: %s: %w; make it writable for the user that runs this, or name another directory", kv.ErrReadOnly, path, err)
 	case full(err):
 		return fmt.Errorf("%w: %s: %w", kv.ErrFull, path, err)
 	}
@@ -51,6 +54,11 @@ func full(err error) bool {
 		}
 	}
 	return false
+}
+
+// readOnly reports whether err says that nothing may be written there.
+func readOnly(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }
 
 // guard runs fn and turns a panic, or a fault on a page that cannot be read,
