@@ -36,7 +36,7 @@ func TestAnErasureThatWasKilledIsFinishedByTheNextStart(t *testing.T) {
 		servertest.At(t, c.url, data).Push(ann, repo, "staging", values)
 		answered := make(chan error, 1)
 		go func() { answered <- second(op.Erase(t.Context(), repo)) }()
-		time.Sleep(time.Duration(rand.IntN(15_000)) * time.Microsecond)
+		time.Sleep(time.Duration(rand.IntN(40_000)) * time.Microsecond)
 		c.kill()
 		acked := <-answered == nil
 

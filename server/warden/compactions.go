@@ -142,7 +142,8 @@ func (w *Warden) compact(ctx context.Context, run *compaction) error {
 	}
 	keys, err := w.holdKeys()
 	if err != nil {
-		return err
+		// It was sealed meanwhile: receipts come after unsealing, with another one.
+		return errors.Join(err, w.store.Update(ctx, func(tx store.Tx) error { return tx.PutCompaction(run.outcome) }))
 	}
 	defer keys.users.RUnlock()
 	ids := store.NewIDs(w.now())

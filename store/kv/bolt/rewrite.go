@@ -120,7 +120,7 @@ func (r *rewrite) prepare(ctx context.Context) error {
 	}
 	removeRemains(path)
 	o := d.options
-	o.MmapSize, o.NoSync = mmapSize(path, Options{}), true
+	o.MmapSize, o.NoSync = max(o.MmapSize, mmapSize(path, Options{})), true
 	h, err := openFile(rewritePath(path), o)
 	if err != nil {
 		return err

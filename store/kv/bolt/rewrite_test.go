@@ -477,3 +477,61 @@ func TestARewriteGoesThroughASymbolicLinkAndKeepsTheMode(t *testing.T) {
 		t.Error("the data is gone")
 	}
 }
+
+// TestALargeFileIsRewrittenBesideWriters: what is copied last is proven key by key
+// there.
+func TestALargeFileIsRewrittenBesideWriters(t *testing.T) {
+	d := open(t, Options{NoSync: true})
+	for n := range walkBelow>>20 + 4 {
+		put(t, d, fmt.Sprintf("k%04d", n), bytes.Repeat([]byte{byte(n)}, 1<<20))
+	}
+	stop := writeMeanwhile(t, d)
+	r := mustRewrite(t, d)
+	stop()
+	if r.After <= walkBelow {
+		t.Fatalf("%d bytes are not large", r.After)
+	}
+	wantPairsOnly(t, d)
+	if err := d.Check(background); err != nil {
+		t.Error(err)
+	}
+}
+
+// wantPairsOnly is wantWholePairs beside other keys.
+func wantPairsOnly(t *testing.T, d *DB) {
+	t.Helper()
+	pairs := 0
+	err := d.View(background, func(r kv.Reader) error {
+		return r.Scan(kv.Prefix([]byte("left/")), func(k, _ []byte) error {
+			pairs++
+			_, err := r.Get([]byte("right/" + strings.TrimPrefix(string(k), "left/")))
+			return err
+		})
+	})
+	if err != nil || pairs == 0 {
+		t.Errorf("%d pairs, %v", pairs, err)
+	}
+}
+
+func TestARecordThatReadsDifferentlyIsNoticed(t *testing.T) {
+	a, b := open(t, Options{NoSync: true}), open(t, Options{NoSync: true})
+	for key, values := range map[string][2]string{"same": {"1", "1"}, "other": {"1", "2"}, "only": {"1", ""}} {
+		put(t, a, key, []byte(values[0]))
+		if values[1] != "" {
+			put(t, b, key, []byte(values[1]))
+		}
+	}
+	compare := func(keys ...string) error {
+		return a.View(background, func(was kv.Reader) error {
+			return b.View(background, func(is kv.Reader) error { return sameKeys(was, is, keys) })
+		})
+	}
+	if err := compare("same", "neither"); err != nil {
+		t.Error(err)
+	}
+	for _, key := range []string{"other", "only"} {
+		if err := compare("same", key); !errors.Is(err, kv.ErrCorrupt) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
