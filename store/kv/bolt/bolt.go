@@ -14,6 +14,9 @@
 // function that fails has its few entries taken out of the overlay again; bbolt
 // never saw them. There is no goroutine of our own to look after.
 //
+// A rewrite (rewrite.go) copies everything into a new file while others read and
+// write, and puts that in the place of the old one (file.go) in the writer's place.
+//
 // Damage: bbolt answers a damaged page with a panic, sometimes on a goroutine
 // that nobody can recover. So a file is walked before bbolt gets to see it, unless
 // it is large and was closed in order (pages.go), and whatever panics later becomes kv.ErrCorrupt (fault.go).
