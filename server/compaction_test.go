@@ -65,7 +65,7 @@ func TestEverybodyWorksWhileTheDataAreCompacted(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	in.Stop()
-	must(t, server.Check(server.Config{Data: in.Data}))
+	must(t, second(server.Check(server.Config{Data: in.Data})))
 }
 
 // TestAStopEndsACompaction within a moment, and leaves the data whole.
@@ -99,7 +99,7 @@ func TestAStopEndsACompaction(t *testing.T) {
 		t.Errorf("stopping took %v", took)
 	}
 	wg.Wait()
-	must(t, server.Check(server.Config{Data: in.Data}))
+	must(t, second(server.Check(server.Config{Data: in.Data})))
 	in.Restart()
 	again := &client.Client{URL: in.URL, Token: ann.Token}
 	if got := in.Pull(again, "ann/api", "staging"); got["A"] != "19" {

@@ -53,7 +53,7 @@ func TestAnErasureThatWasKilledIsFinishedByTheNextStart(t *testing.T) {
 		}
 		proveLog(t, data)
 		c.kill()
-		must(t, server.Check(server.Config{Data: data}))
+		must(t, second(server.Check(server.Config{Data: data})))
 	}
 	t.Logf("%d of %d erased, %d of them finished by the next start", erased, rounds, cut)
 }

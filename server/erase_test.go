@@ -191,7 +191,7 @@ func TestNothingOfAnErasedVaultIsLeftInAnyFile(t *testing.T) {
 	}
 	in.Stop()
 	wantNothing(t, in, all)
-	must(t, server.Check(server.Config{Data: in.Data}))
+	must(t, second(server.Check(server.Config{Data: in.Data})))
 	in.Restart()
 	wantNothing(t, in, all)
 

@@ -23,9 +23,9 @@ You are asked to type the vault's name. What is begun is finished, by the next
 start of the server if need be. A receipt signed by this instance proves it:
 coffer verify FILE.
 
-What it does not reach: older backups, snapshots of the file system, blocks that
-the disk does not use any more, offline copies of clients, and what hosting
-providers hold. The activity log keeps what was done, with names of secrets.`,
+What it does not reach: older backups, snapshots that upgrades took (coffer.db.schema-*
+beside the data file), snapshots of the file system, blocks that the disk does not
+use any more, offline copies of clients, and what hosting providers hold. The activity log keeps what was done, with names of secrets.`,
 		Example: `  coffer erase acme/old -o receipt.json
   coffer verify receipt.json`,
 		Args: args(1, 1),

@@ -221,6 +221,7 @@ const (
 	vaultErasing   notice = "vault-erasing"
 
 	userDisabled notice = "user-disabled"
+	passwordSet  notice = "password-set"
 	userEnabled  notice = "user-enabled"
 	orgAdded     notice = "org-added"
 	repoAdded    notice = "repo-added"
@@ -271,6 +272,7 @@ var notices = map[notice]string{
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
 	userAdded:    "The user can sign in now.",
+	passwordSet:  "The new password is good from now on. The user is signed out everywhere.",
 
 	dataCompacted:  "The data file was written anew.",
 	dataCompacting: "The data file is being written anew.",

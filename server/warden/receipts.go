@@ -19,7 +19,7 @@ const vaultErased = "vault_erased"
 // numbers say is signed; that these are its words is a part of the format.
 const receiptStatement = "The data keys of this vault were destroyed and all its rows deleted. " +
 	"Then the data file of the instance was written anew without them, and took the place of the old file. " +
-	"Not covered: older backups, snapshots of the file system, blocks that the disk does not use any more, " +
+	"Not covered: older backups, snapshots that upgrades took, snapshots of the file system, blocks that the disk does not use any more, " +
 	"offline copies of clients, what hosting providers hold, and the activity log, which tells what was done and names secrets."
 
 // receipt is the text that proves an erasure.

@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 
 	"coffer/store/kv"
@@ -32,7 +33,7 @@ func (d *DB) Usage(ctx context.Context) (kv.Usage, error) {
 	if err != nil {
 		return kv.Usage{}, fmt.Errorf("measure %s: %w", d.path, explain(err, d.path))
 	}
-	if free, ok := freeBytes(filepath.Dir(d.path)); ok {
+	if free := room(filepath.Dir(d.path)); free < math.MaxInt64 {
 		u.Room = free
 	}
 	return u, nil

@@ -6,18 +6,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
-
-// freeBytes is how much an ordinary user may still write in dir.
-func freeBytes(dir string) (int64, bool) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, false
-	}
-	return int64(s.Bavail) * int64(s.Bsize), true
-}
 
 // sameOwner gives f the owner and the mode of the file at path: who compacts the
 // data of a server as root must not take them away from it.
