@@ -11,7 +11,7 @@ var operatorSamples = map[string]Page{
 		Methods: []UnsealMethod{{"key-file", "abcd", someDay}, {"recovery-key", "efgh", someDay}},
 		Jobs:    []Job{{Name: "trash", Last: someDay, Next: someDay, Removed: 3, Error: "No."}, {Name: "audit", Running: true, Next: someDay}, {Name: "new", Next: someDay}},
 		Limits:  []Limit{{"general", "requests", "100 in 15m"}, {"bulk", "pushes and pulls", "off"}}},
-	"storage": Storage{Tabs: operatorTabs, Size: 5 << 20, Free: 1500, Room: 3 << 30, Last: &Compaction{At: someDay, Before: 9 << 20, After: 1 << 20}, Running: &Compaction{At: someDay, Copied: 1 << 20, All: 4 << 20},
+	"storage": Storage{Tabs: operatorTabs, Copies: []string{"coffer.db.schema-1"}, Size: 5 << 20, Free: 1500, Room: 3 << 30, Last: &Compaction{At: someDay, Before: 9 << 20, After: 1 << 20}, Running: &Compaction{At: someDay, Copied: 1 << 20, All: 4 << 20},
 		Erasures: []Erasure{{ID: "1", Vault: "acme/old", At: someDay, By: "ann", Receipt: true}, {ID: "2", Vault: "acme/older", At: someDay}}},
 	"storage in need": Storage{Tabs: operatorTabs, Room: -1, Last: &Compaction{At: someDay, Error: "No room."}, Running: &Compaction{At: someDay}, Compact: wrongForm, Erase: wrongForm},
 	"server in need":  Operator{Hindrance: "The storage is full.", Problem: "No."},
@@ -33,7 +33,7 @@ var (
 var operatorEvils = map[string]Page{
 	"server": Operator{Tabs: []Place{{evil, evil, evil}}, Version: evil, Server: evil, Forge: evil, AuditKey: evil, Methods: []UnsealMethod{{evil, evil, someDay}},
 		Jobs: []Job{{Name: evil, Error: evil}}, Limits: []Limit{{evil, evil, evil}}, Hindrance: evil, Problem: evil},
-	"storage": Storage{Tabs: []Place{{evil, evil, evil}}, Last: &Compaction{At: someDay, Error: evil}, Compact: evilFields, Erase: evilFields,
+	"storage": Storage{Tabs: []Place{{evil, evil, evil}}, Copies: []string{evil}, Last: &Compaction{At: someDay, Error: evil}, Compact: evilFields, Erase: evilFields,
 		Erasures: []Erasure{{ID: evil, Vault: evil, At: someDay, By: evil, Receipt: true}}},
 	"users": LocalUsers{Rows: []LocalUser{{Name: evil, Operator: true}, {Name: evil, Disabled: true}}, Form: evilFields},
 	"orgs":  LocalOrgs{Rows: evilGroups, Create: evilFields, Member: evilFields},

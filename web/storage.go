@@ -9,9 +9,10 @@ import (
 type Storage struct {
 	Frame
 	Tabs     []Place
-	Size     int64 // bytes in the file
-	Free     int64 // of that, what will be reused
-	Room     int64 // what the disk has left; -1 when that is not known
+	Size     int64    // bytes in the file
+	Free     int64    // of that, what will be reused
+	Room     int64    // what the disk has left; -1 when that is not known
+	Copies   []string // names of files that hold older data
 	Last     *Compaction
 	Running  *Compaction
 	Erasures []Erasure

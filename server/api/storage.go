@@ -5,6 +5,7 @@ type Storage struct {
 	SizeBytes int64       `json:"sizeBytes"`
 	UsedBytes int64       `json:"usedBytes"` // the rest is free inside, and will be reused
 	RoomBytes *int64      `json:"roomBytes"` // what the disk has left; null when that is not known
+	OldCopies []string    `json:"oldCopies"` // names of files beside it that hold the data as they were before an upgrade
 	Last      *Compaction `json:"last"`      // compaction that ended; null when there was none
 	Running   *Compaction `json:"running"`   // compaction that is under way, or null
 }

@@ -1,6 +1,8 @@
 package browsertest
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -20,8 +22,11 @@ func TestTheStorageIsCompactedAndAVaultErased(t *testing.T) {
 	b.press("Storage")
 	b.wants("Storage", "Data file", "never", "No vault was erased.")
 	b.looksGood("storage-empty")
+	if err := os.WriteFile(filepath.Join(in.data, "coffer.db.schema-1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	b.press("Compact now")
-	b.wants("Storage", "The data file was written anew.", " became ")
+	b.wants("Storage", "The data file was written anew.", " became ", "coffer.db.schema-1")
 
 	b.fill("Type the vault's name, as owner/repository", name+"/none")
 	b.press("Erase the vault for good")

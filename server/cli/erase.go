@@ -59,10 +59,22 @@ func runErase(ctx context.Context, repo, file string, c *client.Client, out *con
 	if err != nil {
 		return err
 	}
+	if err := warnOfCopies(ctx, c, out); err != nil {
+		return err
+	}
 	if file != "" {
 		return saveReceipt(e, file, out)
 	}
 	return out.done(e, "The vault %s is erased: nothing of it is left in the data file.\nIts receipt: coffer receipt get %s", e.RepoFullName, e.ID)
+}
+
+// warnOfCopies says which files beside the data hold what was erased all the same.
+func warnOfCopies(ctx context.Context, c *client.Client, out *console) error {
+	s, err := c.Storage(ctx)
+	if err == nil && len(s.OldCopies) > 0 {
+		out.note("But older copies of the data lie beside the data file, and may hold it. Remove them: %s", strings.Join(s.OldCopies, " "))
+	}
+	return err
 }
 
 // confirmName asks for the name of what is about to go. Without a terminal the

@@ -32,7 +32,7 @@ func (x *exchange) storageWith(compact, erase web.Form) (web.Page, error) {
 		return nil, err
 	}
 	p := web.Storage{
-		Frame: x.frame(), Tabs: x.operatorTabs(), Size: s.SizeBytes, Free: s.SizeBytes - s.UsedBytes, Room: -1,
+		Frame: x.frame(), Tabs: x.operatorTabs(), Size: s.SizeBytes, Free: s.SizeBytes - s.UsedBytes, Room: -1, Copies: s.OldCopies,
 		Last: shownCompaction(s.Last), Running: shownCompaction(s.Running), Compact: compact, Erase: erase,
 	}
 	if s.RoomBytes != nil {

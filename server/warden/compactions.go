@@ -242,7 +242,14 @@ func (w *Warden) Storage(ctx context.Context, who Caller, _ api.Empty) (*api.Sto
 	if err != nil {
 		return nil, w.outward(err)
 	}
-	out := &api.Storage{SizeBytes: usage.Size, UsedBytes: usage.Used}
+	out := &api.Storage{SizeBytes: usage.Size, UsedBytes: usage.Used, OldCopies: []string{}}
+	if w.c.OldCopies != nil {
+		found, err := w.c.OldCopies()
+		if err != nil {
+			return nil, err
+		}
+		out.OldCopies = append(out.OldCopies, found...)
+	}
 	if usage.Room >= 0 {
 		out.RoomBytes = &usage.Room
 	}

@@ -45,6 +45,10 @@ type Config struct {
 	// nil where there is none.
 	File kv.Rewriter
 
+	// OldCopies names the files that hold the data as they were once, which writing
+	// that file anew does not reach; nil where there are none.
+	OldCopies func() ([]string, error)
+
 	// Forge makes the code host that the instance is bound to; nil means the
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
