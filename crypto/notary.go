@@ -96,13 +96,15 @@ func (n *Notary) PublicKey() string { return base64.StdEncoding.EncodeToString(n
 
 // Sign signs a statement. The signature depends on nothing but key and
 // statement.
-func (n *Notary) Sign(s Statement) ([]byte, error) {
+func (n *Notary) Sign(s Statement) ([]byte, error) { return n.sign(s.text()) }
+
+func (n *Notary) sign(text []byte) ([]byte, error) {
 	n.state.mu.RLock()
 	defer n.state.mu.RUnlock()
 	if n.state.private == nil {
 		return nil, fmt.Errorf("notary key: %w", ErrDestroyed)
 	}
-	return ed25519.Sign(n.state.private[:], s.text()), nil
+	return ed25519.Sign(n.state.private[:], text), nil
 }
 
 // Signed reports whether signature is this notary's for the statement.

@@ -130,9 +130,9 @@ func TestMistakesInASharesTextAreLocated(t *testing.T) {
 	theirs := strings.Split(mixed[0].Reveal()[len(sharePrefix)+1:], "-")
 	for name, test := range map[string]struct{ text, want string }{
 		"two groups":      {with(3, "UUUUUU")[:len(text)-7] + "-UUUUUU", "groups 3, 14 are mistyped"},
-		"swapped groups":  {strings.Replace(strings.Replace(text, groups[3], "X", 1), groups[4], groups[3], 1), "mistake is in group 4"},
+		"swapped groups":  {strings.Replace(text, groups[3]+"-"+groups[4], groups[4]+"-"+groups[3], 1), "groups 4, 5 are mistyped"},
 		"a group missing": {strings.Replace(text, groups[5]+"-", "", 1), "instead of 84; the first mistake is in group 6"},
-		"a character":     {with(9, groups[8][:5]), "the first mistake is in group 9"},
+		"a character":     {with(9, groups[8][:5]), "instead of 84; the first mistake is in group"}, // 9, or 10 when the next group's first proves it by chance
 		"too long":        {text + "-ABC", "goes on behind its 14 groups"},
 		"of two":          {with(8, theirs[7]), "checksum"},
 		"another version": {strings.Replace(text, "SHARE-1", "SHARE-2", 1), "another version"},

@@ -31,7 +31,7 @@ func (f *first) does(path, page, said string, fields ...string) {
 	f.contains(f.Open(page), 200, said)
 }
 
-var operatorPages = []string{"/operator", "/operator/keys", "/operator/users", "/operator/orgs", "/operator/repos"}
+var operatorPages = []string{"/operator", "/operator/keys", "/operator/users", "/operator/orgs", "/operator/repos", "/operator/storage"}
 
 func TestOperatorPagesAreForOperators(t *testing.T) {
 	f := office(t)
@@ -47,7 +47,8 @@ func TestOperatorPagesAreForOperators(t *testing.T) {
 		f.contains(f.Open(page), 200, `aria-current="page"`)
 		ann.contains(ann.Open(page), 403, "You may not do that", "Only operators of this server")
 	}
-	for _, form := range []string{"/operator/users", "/operator/users/disabled", "/operator/orgs", "/operator/orgs/members", "/operator/repos", "/operator/repos/grants", "/operator/seal", "/operator/jobs/trash/run"} {
+	for _, form := range []string{"/operator/users", "/operator/users/disabled", "/operator/orgs", "/operator/orgs/members", "/operator/repos", "/operator/repos/grants", "/operator/seal", "/operator/jobs/trash/run",
+		"/operator/storage/compact", "/operator/storage/erase", "/operator/storage/receipts/x"} {
 		fields := []string{"username", "eve", "password", "a password", "name", "evil", "org", "evil", "role", "admin", "repoFullName", "eve/x", "confirm", "seal", "do", "disable"}
 		ann.contains(ann.Submit(form, fields...), 403, "You may not do that")
 		s := f.Send("POST", form, servertest.Form(fields...), "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site")
@@ -204,6 +205,32 @@ func TestAnOperatorLooksAfterTheServer(t *testing.T) {
 	f.contains(f.Open("/unseal"), 200, "This vault is sealed")
 	expect(t, f.Submit("/unseal", "key", f.in.Recovery, "return", "/operator"), 303, "/operator")
 	if log := f.Send("GET", "/v1/activity", "", "Accept", "application/json").Text; !strings.Contains(log, `"system_sealed"`) || !strings.Contains(log, `"job_run"`) {
+		t.Errorf("not recorded as root's: %s", log)
+	}
+}
+
+func TestAnOperatorCompactsAndErasesInTheBrowser(t *testing.T) {
+	f := office(t)
+	ann := f.in.User("ann")
+	f.in.Vault(ann, "ann/old")
+	f.contains(f.Open("/operator/storage"), 200, "never", "No vault was erased")
+	f.does("/operator/storage/compact", "/operator/storage", "The data file was written anew")
+	f.contains(f.Open("/operator/storage"), 200, " became ")
+	f.contains(f.Submit("/operator/storage/erase", "repoFullName", "ann"), 422, "A repository is named owner/repo", `value="ann"`)
+	f.contains(f.Submit("/operator/storage/erase", "repoFullName", "ann/none"), 404, "There is no vault for ann/none")
+	f.contains(f.Submit("/operator/storage/receipts/none"), 404, "no such erasure")
+	f.does("/operator/storage/erase", "/operator/storage", "nothing of it is left", "repoFullName", "ann/old")
+	page := f.Open("/operator/storage")
+	f.contains(page, 200, "ann/old", "root", "Download the receipt of ann/old")
+	_, rest, _ := strings.Cut(page.Text, `action="/operator/storage/receipts/`)
+	id, _, _ := strings.Cut(rest, `"`)
+	s := f.Submit("/operator/storage/receipts/" + id)
+	f.contains(s, 200, `"erasedBy": "root"`)
+	must(t, second(server.VerifyReceipt([]byte(s.Text), "")))
+	if got := s.Header.Get("Content-Disposition"); got != `attachment; filename="coffer-receipt-`+id+`.json"` {
+		t.Error(got)
+	}
+	if log := f.Send("GET", "/v1/activity", "", "Accept", "application/json").Text; !strings.Contains(log, `"vault_erased"`) || !strings.Contains(log, `"data_compacted"`) {
 		t.Errorf("not recorded as root's: %s", log)
 	}
 }

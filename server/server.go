@@ -128,7 +128,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		additive = []string{"keyway-mcp/"}
 	}
 	s.warden = warden.New(warden.Config{
-		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
+		Store: s.store, File: s.db, OldCopies: func() ([]string, error) { return oldCopies(s.c.Data) }, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
 		Payments: payments, Offers: offers, Origins: back,

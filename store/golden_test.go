@@ -66,6 +66,12 @@ func writeSamples(tx Tx) error {
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})
 		},
+		func() error {
+			return tx.PutErasure(Erasure{ID: id(4), Vault: id(9), Repository: "ann/old", At: 5, By: "ann", Receipt: []byte("{}")})
+		},
+		func() error {
+			return tx.PutCompaction(Compaction{Started: 5, Ended: 6, Before: 7, After: 8, Error: "e"})
+		},
 		func() error { return tx.TakeDelivery(Delivery{ID: []byte("d"), At: 5}) },
 		func() error {
 			return tx.AddEvent(Event{At: 5, Topic: "roles", Name: "member", Repo: "1", Org: "2", User: "3", Login: "Acme", Tries: 1, Next: 6})

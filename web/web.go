@@ -148,7 +148,7 @@ func New(base string) *Pages {
 	}
 	p.readAssets()
 	layout := template.Must(template.New("layout.html").
-		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "date": date, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count,
+		Funcs(template.FuncMap{"asset": p.address, "path": p.Path, "day": day, "date": date, "moment": moment, "ago": ago, "since": since, "iso": iso, "count": count, "bytes": bytesText,
 			"confirm": confirmation, "confirmOf": confirmationOf, "matrixRows": p.matrixRows, "steps": stepsOf}).
 		Option("missingkey=error").
 		ParseFS(files, around...))

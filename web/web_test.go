@@ -107,7 +107,7 @@ func TestEveryFieldHasItsLabel(t *testing.T) {
 	for name, page := range samples {
 		text := rendered(t, "", page)
 		for _, input := range regexp.MustCompile(`<(?:input|select|textarea) [^>]*>`).FindAllString(text, -1) {
-			if strings.Contains(input, `type="hidden"`) {
+			if strings.Contains(input, `type="hidden"`) || strings.HasSuffix(input, " hidden>") {
 				continue
 			}
 			id := regexp.MustCompile(` id="([^"]+)"`).FindStringSubmatch(input)

@@ -128,6 +128,11 @@ const (
 	ForgeCheck
 	AuditExport
 	AuditVerify
+	DataMeasure
+	DataCompact
+	VaultErase
+	ErasureList
+	ErasureGet
 
 	actionEnd
 )

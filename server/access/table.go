@@ -146,4 +146,9 @@ var rows = [actionEnd]Row{
 	ForgeCheck:  {Name: "forge_check", Kinds: Operators},
 	AuditExport: {Name: "audit_export", Kinds: Operators},
 	AuditVerify: {Name: "audit_verify", Kinds: Operators},
+	DataMeasure: {Name: "data_measure", Kinds: Operators},
+	DataCompact: {Name: "data_compact", Kinds: Operators},
+	VaultErase:  {Name: "vault_erase", Kinds: Operators},
+	ErasureList: {Name: "erasure_list", Kinds: Operators},
+	ErasureGet:  {Name: "erasure_get", Kinds: Operators},
 }

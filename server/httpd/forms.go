@@ -214,6 +214,12 @@ const (
 	vaultCreated notice = "vault-created"
 	jobRun       notice = "job-run"
 	userAdded    notice = "user-added"
+
+	dataCompacted  notice = "data-compacted"
+	dataCompacting notice = "data-compacting"
+	vaultErased    notice = "vault-erased"
+	vaultErasing   notice = "vault-erasing"
+
 	userDisabled notice = "user-disabled"
 	passwordSet  notice = "password-set"
 	userEnabled  notice = "user-enabled"
@@ -271,6 +277,12 @@ var notices = map[notice]string{
 	jobRun:       "The job was done, or is being done.",
 	userAdded:    "The user can sign in now.",
 	passwordSet:  "The new password is good from now on. The user is signed out everywhere.",
+
+	dataCompacted:  "The data file was written anew.",
+	dataCompacting: "The data file is being written anew.",
+	vaultErased:    "The vault is erased: nothing of it is left in the data file.",
+	vaultErasing:   "The vault is deleted and its keys are destroyed. What is left of it in the data file goes when the data are compacted.",
+
 	userDisabled: "The user is signed out everywhere, and is let in no more.",
 	userEnabled:  "The user can sign in again.",
 	orgAdded:     "The organization is there. It has no members yet.",

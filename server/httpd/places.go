@@ -59,6 +59,7 @@ var operatorPlaces = []place{
 	{name: "Users", path: localUsersPath, local: true},
 	{name: "Organizations", path: localOrgsPath, local: true},
 	{name: "Repositories", path: localReposPath, local: true},
+	{name: "Storage", path: storagePath},
 }
 
 // leadsTo remembers which pages there are.

@@ -131,6 +131,11 @@ func routes() []route {
 		{post, "/v1/operator/forge/check", access.ForgeCheck, inGeneral, answer((*door).CheckForge)},
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
+		{get, "/v1/operator/storage", access.DataMeasure, inGeneral, answer((*door).Storage)},
+		{post, "/v1/operator/compactions", access.DataCompact, inGeneral, answer((*door).Compact)},
+		{get, "/v1/operator/erasures", access.ErasureList, inGeneral, answer((*door).Erasures)},
+		{post, "/v1/operator/erasures", access.VaultErase, inGeneral, answer((*door).EraseVault)},
+		{get, "/v1/operator/erasures/:id", access.ErasureGet, inGeneral, answer((*door).Erasure)},
 	}
 	return slices.Concat(gated, integrationRoutes(), open)
 }

@@ -41,6 +41,7 @@ func Table(w *warden.Warden) []Job {
 		{"rosters", 24 * time.Hour, keeping(w.SyncOrgs)},
 		{"syncs", time.Hour, w.ExpireSyncRuns},
 		{"drift", 6 * time.Hour, keeping(w.CheckDrift)},
+		{"erasures", time.Hour, keeping(w.FinishErasures)},
 		{"trials", time.Hour, keeping(w.ExpireTrials)},
 	}
 	if w.BillingEnabled() {

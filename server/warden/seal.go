@@ -213,6 +213,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	w.pump.wake()
 	w.start.given.drop()
 	w.remember(ctx, o, instance)
+	w.compactions.resume(ctx)
 	return nil
 }
 

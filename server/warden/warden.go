@@ -41,6 +41,14 @@ type Config struct {
 	Store *store.Store
 	Log   *slog.Logger
 
+	// File is what the store keeps its data in, to measure it and to write it anew;
+	// nil where there is none.
+	File kv.Rewriter
+
+	// OldCopies names the files that hold the data as they were once, which writing
+	// that file anew does not reach; nil where there are none.
+	OldCopies func() ([]string, error)
+
 	// Forge makes the code host that the instance is bound to; nil means the
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
@@ -106,25 +114,26 @@ type Config struct {
 
 // Warden is the door. Its methods may be called by many goroutines at once.
 type Warden struct {
-	c         Config
-	store     *store.Store
-	forge     forge.Forge
-	now       func() time.Time
-	log       *slog.Logger
-	host      hostState
-	syncs     *syncState
-	pay       payState
-	keys      atomic.Pointer[keyring] // nil while sealed
-	uses      *keyUses
-	passwords *passwords
-	batch     *batch
-	notary    *notary
-	pump      *pump // nil when nothing is streamed
-	ready     readiness
-	sealing   sync.Mutex // one initialisation, unsealing or sealing at a time
-	start     startState
-	closing   context.CancelFunc
-	workers   sync.WaitGroup
+	c           Config
+	store       *store.Store
+	forge       forge.Forge
+	now         func() time.Time
+	log         *slog.Logger
+	host        hostState
+	syncs       *syncState
+	pay         payState
+	keys        atomic.Pointer[keyring] // nil while sealed
+	uses        *keyUses
+	passwords   *passwords
+	batch       *batch
+	notary      *notary
+	pump        *pump // nil when nothing is streamed
+	compactions *compactor
+	ready       readiness
+	sealing     sync.Mutex // one initialisation, unsealing or sealing at a time
+	start       startState
+	closing     context.CancelFunc
+	workers     sync.WaitGroup
 }
 
 // New makes a sealed Warden. Close it before its store.
@@ -160,7 +169,9 @@ func New(c Config) *Warden {
 	w.batch = newBatch(w)
 	w.notary = newNotary(w)
 	w.workers.Go(func() { w.batch.run(ctx) })
+	w.compactions = newCompactor(w)
 	w.workers.Go(func() { w.notary.run(ctx) })
+	w.workers.Go(func() { w.compactions.run(w.syncs.life) })
 	if c.Stream != nil {
 		w.pump = newPump(w)
 		w.workers.Go(func() { w.pump.run(ctx) })
@@ -243,6 +254,9 @@ func (w *Warden) outward(err error) error {
 	case errors.Is(err, kv.ErrFull):
 		return &api.Error{Code: api.Unavailable, RetryAfter: 30 * time.Second,
 			Message: "The server's storage is full: nothing was written. Ask the operator to make room, then try again."}
+	case errors.Is(err, kv.ErrReadOnly):
+		return &api.Error{Code: api.Unavailable, RetryAfter: 30 * time.Second,
+			Message: "The server's storage takes no writes: nothing was written. Ask the operator to make it writable, then try again."}
 	case errors.Is(err, kv.ErrClosed):
 		return &api.Error{Code: api.Unavailable, RetryAfter: 5 * time.Second,
 			Message: "The server is stopping. Try again in a few seconds."}

@@ -29,6 +29,10 @@ var (
 	// soon as there is room.
 	ErrFull = errors.New("storage is full")
 
+	// ErrReadOnly means that the place where the data lie, or would lie, refuses
+	// every write. Nothing was written.
+	ErrReadOnly = errors.New("storage is read-only")
+
 	// ErrLocked means that another process holds the data. The error that wraps
 	// it names that process and the path.
 	ErrLocked = errors.New("locked by another process")
@@ -127,4 +131,29 @@ type DB interface {
 	// later ones with ErrClosed, and releases everything. It must not be called
 	// from within one. A second Close does nothing and returns nil.
 	Close() error
+}
+
+// Rewriter is a DB whose data lie in a file, which can be measured and written
+// anew. A driver without one is none.
+type Rewriter interface {
+	// Usage measures the file.
+	Usage(ctx context.Context) (Usage, error)
+
+	// Rewrite puts a new file in the place of the old one, with nothing in it that
+	// was deleted or replaced before Rewrite was called. The DB is used meanwhile.
+	// If Rewrite fails, the old file stays in use. told, which may be nil, hears
+	// now and then how many of about how many bytes are copied.
+	Rewrite(ctx context.Context, told func(done, all int64)) (Rewritten, error)
+}
+
+// Usage tells how large the data are.
+type Usage struct {
+	Size int64 // length of the file in bytes
+	Used int64 // of that, in pages that hold data; the rest is free, and will be reused
+	Room int64 // bytes that the disk has left for more, or -1 when that is not known
+}
+
+// Rewritten tells what a rewrite did.
+type Rewritten struct {
+	Before, After int64 // length of the file in bytes
 }

@@ -108,11 +108,24 @@ func (w *world) succeed() {
 	w.permissions()
 	w.organizations()
 	w.account()
+	w.erasures()
 	w.devices()
 	w.integrations()
 	for _, call := range []string{"GET /v1/activity", "GET {V}/activity?limit=100", "GET {V}/activity?action=secrets_pulled&environment=staging&actor=ann"} {
 		w.ask(call, "", 200)
 	}
+}
+
+func (w *world) erasures() {
+	w.operator("POST /v1/operator/compactions", "", 200)
+	w.operator("GET /v1/operator/storage", "", 200)
+	w.ask("POST /v1/vaults", `{"repoFullName":"ann/old"}`, 201)
+	id := w.text(w.operator("POST /v1/operator/erasures", `{"repoFullName":"ann/old"}`, 201), "id")
+	w.operator("POST /v1/operator/erasures", `{"repoFullName":"ann/old"}`, 404)
+	w.operator("POST /v1/operator/erasures", `{"repoFullName":"old"}`, 422)
+	w.operator("GET /v1/operator/erasures", "", 200)
+	w.operator("GET /v1/operator/erasures/"+id, "", 200)
+	w.operator("GET /v1/operator/erasures/none", "", 404)
 }
 
 func (w *world) secrets() {

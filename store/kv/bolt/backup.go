@@ -51,7 +51,9 @@ func (d *DB) backup(ctx context.Context, w io.Writer) (int64, error) {
 
 // copyTo writes a snapshot of the whole file to f.
 func (d *DB) copyTo(ctx context.Context, f *os.File) (n int64, err error) {
-	t, err := d.begin(false)
+	h := d.holding()
+	defer h.letGo()
+	t, err := d.begin(h, false)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +117,7 @@ func (d *DB) compact(ctx context.Context, dest string) (err error) {
 	}
 	err = d.View(ctx, func(r kv.Reader) error { return out.fill(ctx, r) })
 	if err == nil {
-		err = out.b.Sync()
+		err = out.file.Load().b.Sync()
 	}
 	if closeErr := out.Close(); err == nil {
 		err = closeErr

@@ -14,6 +14,9 @@
 // function that fails has its few entries taken out of the overlay again; bbolt
 // never saw them. There is no goroutine of our own to look after.
 //
+// A rewrite (rewrite.go) copies everything into a new file while others read and
+// write, and puts that in the place of the old one (file.go) in the writer's place.
+//
 // Damage: bbolt answers a damaged page with a panic, sometimes on a goroutine
 // that nobody can recover. So a file is walked before bbolt gets to see it, unless
 // it is large and was closed in order (pages.go), and whatever panics later becomes kv.ErrCorrupt (fault.go).
@@ -23,9 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -63,11 +64,9 @@ type Options struct {
 
 // DB is a kv.DB in a bbolt file.
 type DB struct {
-	b       *bbolt.DB
 	path    string
-	maxSize int64
-	mapped  int64 // bytes mapped at Open
-	pages   int   // bytes in a page
+	options Options
+	file    atomic.Pointer[file] // changes only in the writer's place
 
 	closed  atomic.Bool
 	bad     atomic.Pointer[error] // why writing stopped for good; nil while all is well
@@ -81,100 +80,42 @@ type DB struct {
 
 	group group // belongs to whoever leads
 
+	rewriting sync.Mutex            // held by a rewrite, and for good by Close
+	written   atomic.Pointer[notes] // what a rewrite that is under way must copy again
+
 	calls sync.Pool // of *call; none is shared with another DB, whose goroutines may run on a clock of their own
 }
 
-var _ kv.DB = (*DB)(nil)
+var (
+	_ kv.DB       = (*DB)(nil)
+	_ kv.Rewriter = (*DB)(nil)
+)
 
 // Open opens the file at path and creates it, readable by its owner only, when
 // there is none; the directory must exist. It returns an error that wraps
 // kv.ErrLocked when another process holds the file, and kv.ErrCorrupt when it
 // is damaged or no file of ours.
 func Open(path string, o Options) (*DB, error) {
-	if o.Timeout <= 0 {
+	if o.MmapSize = mmapSize(path, o); o.Timeout <= 0 {
 		o.Timeout = time.Second
 	}
-	_, err := os.Stat(path)
-	created := errors.Is(err, fs.ErrNotExist)
-	d := &DB{path: path, maxSize: o.MaxSize, mapped: mmapSize(path, o)}
+	d := &DB{path: path, options: o}
 	d.idle = sync.NewCond(&d.mu)
-	if err := d.open(o); err != nil {
+	h, err := openFile(path, o)
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	if err := d.prepare(created); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, d.Close()))
-	}
+	d.file.Store(h)
+	removeRemains(path)
+	leaveNote(path)
 	return d, nil
-}
-
-func (d *DB) open(o Options) (err error) {
-	gate := gate{timeout: o.Timeout}
-	defer func() {
-		if p := recover(); p != nil {
-			// bbolt lets go of a file only when it returns.
-			gate.close()
-			err = corrupt(p)
-		}
-	}()
-	opts := bbolt.Options{
-		Timeout: o.Timeout,
-		// The freelist is rebuilt at Open instead of written with every commit.
-		NoFreelistSync: true,
-		FreelistType:   bbolt.FreelistMapType,
-		// A file that outgrows its map needs a new one, which waits for the
-		// slowest reader while all others wait behind it.
-		InitialMmapSize: int(d.mapped),
-		NoStatistics:    true,
-		NoSync:          o.NoSync,
-		MaxSize:         int(o.MaxSize),
-		OpenFile:        gate.open,
-	}
-	d.b, err = bbolt.Open(d.path, 0o600, &opts)
-	if errors.Is(err, syscall.ENOMEM) && opts.InitialMmapSize > 0 {
-		// Address space is limited here: take what the file needs.
-		d.mapped, opts.InitialMmapSize = 0, 0
-		d.b, err = bbolt.Open(d.path, 0o600, &opts)
-	}
-	if err != nil {
-		return explain(err, d.path)
-	}
-	leaveNote(d.path)
-	return nil
-}
-
-// prepare makes the bucket of a new file, and the new file itself durable.
-func (d *DB) prepare(created bool) error {
-	d.pages = d.b.Info().PageSize
-	err := guard(func() error {
-		return d.b.View(func(t *bbolt.Tx) error {
-			if t.Bucket(bucketName) != nil {
-				return nil
-			}
-			if k, _ := t.Cursor().First(); k != nil {
-				return corruptf("it holds bucket %q and is no file of coffer", k)
-			}
-			return kv.ErrNotFound
-		})
-	})
-	if errors.Is(err, kv.ErrNotFound) {
-		d.growBy(0)
-		err = d.b.Update(func(t *bbolt.Tx) error {
-			_, err := t.CreateBucket(bucketName)
-			return err
-		})
-	}
-	if err != nil || !created {
-		return explain(err, d.path)
-	}
-	// Without this a power failure could take the whole new file with it.
-	return syncDir(filepath.Dir(d.path))
 }
 
 // Path returns the path given to Open.
 func (d *DB) Path() string { return d.path }
 
 // Size returns the length of the file in bytes, or 0 when it cannot be asked.
-// The file keeps pages that deletions freed and reuses them; Compact drops them.
+// The file keeps pages that deletions freed and reuses them; Rewrite drops them.
 func (d *DB) Size() int64 {
 	fi, err := os.Stat(d.path)
 	if err != nil {
@@ -192,6 +133,7 @@ func (d *DB) Close() (err error) {
 			d.idle.Wait()
 		}
 		d.mu.Unlock()
+		d.rewriting.Lock()
 		removeNote(d.path)
 		if d.stuck.Load() != nil {
 			return // bbolt's own locks are lost: its Close would wait forever
@@ -199,7 +141,7 @@ func (d *DB) Close() (err error) {
 		if d.bad.Load() == nil {
 			d.keepFreelist()
 		}
-		if err = d.b.Close(); err != nil {
+		if err = d.file.Load().b.Close(); err != nil {
 			err = fmt.Errorf("close %s: %w", d.path, err)
 		}
 	})
@@ -210,15 +152,15 @@ func (d *DB) Close() (err error) {
 // Open need not walk the file to find them. Without it that Open only takes
 // longer, so errors do not matter.
 func (d *DB) keepFreelist() {
-	if f, err := os.Open(d.path); err == nil {
-		defer f.Close()
-		if metas, err := readMetas(f, d.Size()); err == nil && metas[0].freelist != noFreelist {
+	h := d.file.Load()
+	if size, err := h.size(); err == nil {
+		if metas, err := readMetas(h.f, size); err == nil && metas[0].freelist != noFreelist {
 			return // nothing was written since Open
 		}
 	}
 	_ = guard(func() error {
-		d.b.NoFreelistSync = false
-		return d.b.Update(func(*bbolt.Tx) error { return nil })
+		h.b.NoFreelistSync = false
+		return h.b.Update(func(*bbolt.Tx) error { return nil })
 	})
 }
 

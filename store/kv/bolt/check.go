@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"go.etcd.io/bbolt"
@@ -22,7 +21,7 @@ func (d *DB) Check(ctx context.Context) error {
 		return fmt.Errorf("check %s: %w", d.path, err)
 	}
 	err := d.alone(ctx, func() error {
-		t, err := d.begin(true)
+		t, err := d.begin(d.file.Load(), true)
 		if err != nil {
 			return err
 		}
@@ -40,24 +39,25 @@ func (d *DB) walk(ctx context.Context) error {
 	if err := d.ready(ctx); err != nil {
 		return err
 	}
-	f, err := os.Open(d.path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return err
-	}
+	return d.snapshot(ctx, func(h *file, size int64, m meta) error {
+		return verifyTree(ctx, h.f, size, m)
+	})
+}
+
+// snapshot calls fn with a state of the file that stays as it is meanwhile.
+func (d *DB) snapshot(ctx context.Context, fn func(h *file, size int64, m meta) error) error {
+	h := d.holding()
+	defer h.letGo()
 	for {
 		// Without an open transaction the pages of the snapshot could be reused.
-		t, err := d.begin(false)
+		t, err := d.begin(h, false)
 		if err != nil {
 			return err
 		}
-		m, ok := metaOf(f, fi.Size(), t.ID())
-		if ok {
-			err = verifyTree(ctx, f, max(fi.Size(), t.Size()), m)
+		size, err := h.size()
+		m, ok := metaOf(h.f, size, t.ID())
+		if ok && err == nil {
+			err = fn(h, size, m)
 		}
 		d.rollback(t)
 		if ok || err != nil {

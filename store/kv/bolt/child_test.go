@@ -16,6 +16,7 @@ const (
 	childPath  = "COFFER_BOLT_PATH"
 	childHold  = "hold"
 	childWrite = "write"
+	childSwap  = "swap" // write, and rewrite the file all the time
 
 	crashWriters = 8
 )
@@ -39,6 +40,9 @@ func childMain() {
 		d.Close()
 	case childWrite:
 		writeForever(d)
+	case childSwap:
+		go rewriteForever(d)
+		writeForever(d)
 	}
 	os.Exit(0)
 }
@@ -61,6 +65,15 @@ func writeForever(d *DB) {
 		})
 	}
 	wg.Wait()
+}
+
+func rewriteForever(d *DB) {
+	for {
+		if _, err := d.Rewrite(background, nil); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+	}
 }
 
 func pairKey(side string, w, n int) []byte { return fmt.Appendf(nil, "%s/%02d/%09d", side, w, n) }

@@ -86,7 +86,7 @@ func (d *DB) dismiss(g *group, own *call) {
 }
 
 func (d *DB) start(g *group) (err error) {
-	if g.tx, err = d.begin(true); err != nil {
+	if g.tx, err = d.begin(d.file.Load(), true); err != nil {
 		return err
 	}
 	err = guard(func() error {
@@ -106,7 +106,7 @@ func (d *DB) run(g *group, c *call) {
 	defer func() {
 		u.ended = true
 		if p := recover(); p != nil {
-			if c.err = d.damage(p, g.base.inside); c.err == nil {
+			if c.err = d.file.Load().damage(p, g.base.inside); c.err == nil {
 				c.panic = &panicked{p, debug.Stack()}
 				c.err = c.panic
 			}
@@ -135,8 +135,12 @@ func (d *DB) finish(g *group) error {
 		return g.tx.Rollback()
 	}
 	id := g.tx.ID()
-	if err := d.commit(g); err != nil {
+	err := d.commit(g)
+	if err != nil {
 		return d.failed(id, err)
+	}
+	if n := d.written.Load(); n != nil {
+		n.add(&g.over)
 	}
 	return nil
 }
@@ -150,7 +154,7 @@ func (d *DB) commit(g *group) (err error) {
 			d.rollback(g.tx)
 		}
 	}()
-	d.growBy(g.tx.Size())
+	d.file.Load().growBy(g.tx.Size())
 	g.base.bucket.FillPercent = fill
 	for _, block := range g.over.blocks {
 		for _, e := range block {
@@ -182,24 +186,13 @@ func (d *DB) rollback(t *bbolt.Tx) {
 	}
 }
 
-// growBy sets how much the file grows beyond what a commit needs: in
-// proportion, so that a small file stays small and a large one grows seldom,
-// and never so much that the last room under the limit is out of reach.
-func (d *DB) growBy(used int64) {
-	step := min(max(used/8, 256<<10), 16<<20)
-	if d.maxSize > 0 {
-		step = min(step, max(d.maxSize-used, 0)/4)
-	}
-	d.b.AllocSize = int(step) / d.pages * d.pages
-}
-
 // failed says what a failed commit means, and whether writing can go on.
 func (d *DB) failed(id int, err error) error {
 	err = explain(err, d.path)
 	if errors.Is(err, kv.ErrCorrupt) {
 		return d.stop(err, err)
 	}
-	t, readErr := d.begin(false)
+	t, readErr := d.begin(d.file.Load(), false)
 	if readErr != nil {
 		return d.stop(err, err)
 	}

@@ -14,7 +14,14 @@ import (
 
 // TestKillLosesNothingAcknowledged kills a writing process at random moments,
 // over and over on the same file.
-func TestKillLosesNothingAcknowledged(t *testing.T) {
+func TestKillLosesNothingAcknowledged(t *testing.T) { killAgainAndAgain(t, childWrite) }
+
+// TestKillDuringARewriteLosesNothingAcknowledged does so while the process
+// rewrites its file over and over.
+func TestKillDuringARewriteLosesNothingAcknowledged(t *testing.T) { killAgainAndAgain(t, childSwap) }
+
+func killAgainAndAgain(t *testing.T, job string) {
+	t.Helper()
 	rounds := 5
 	if os.Getenv("COFFER_SLOW") != "" {
 		rounds = 250
@@ -25,12 +32,13 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 		acked[w] = -1
 	}
 	for range rounds {
-		killOnce(t, path, &acked)
+		killOnce(t, job, path, &acked)
 		d, err := Open(path, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantPairs(t, d, acked)
+		wantAlone(t, d)
 		if err := d.Check(background); err != nil {
 			t.Error(err)
 		}
@@ -43,9 +51,9 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 
 // killOnce lets a child write for a moment, kills it, and notes the last
 // sequence number that each of its writers had acknowledged.
-func killOnce(t *testing.T, path string, acked *[crashWriters]int) {
+func killOnce(t *testing.T, job, path string, acked *[crashWriters]int) {
 	t.Helper()
-	c := child(t, childWrite, path)
+	c := child(t, job, path)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -90,5 +98,14 @@ func wantPairs(t *testing.T, d *DB, acked [crashWriters]int) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantAlone checks that nothing of ours lies beside the data file but its note.
+func wantAlone(t *testing.T, d *DB) {
+	t.Helper()
+	names, err := filepath.Glob(d.Path() + "?*")
+	if err != nil || len(names) != 1 || names[0] != notePath(d.Path()) {
+		t.Errorf("beside the data file lie %v, %v", names, err)
 	}
 }

@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -25,7 +26,7 @@ func corruptf(format string, args ...any) error {
 // is one for it.
 func explain(err error, path string) error {
 	switch {
-	case err == nil, errors.Is(err, kv.ErrCorrupt):
+	case err == nil, errors.Is(err, kv.ErrCorrupt), errors.Is(err, kv.ErrFull), errors.Is(err, kv.ErrReadOnly):
 		return err
 	case errors.Is(err, berrors.ErrTimeout):
 		return lockedBy(path)
@@ -33,6 +34,8 @@ func explain(err error, path string) error {
 		return kv.ErrClosed
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
 		return corrupt(err)
+	case readOnly(err):
+		return fmt.Errorf("%w: %s: %w; make it writable for the user that runs this, or name another directory", kv.ErrReadOnly, path, err)
 	case full(err):
 		return fmt.Errorf("%w: %s: %w", kv.ErrFull, path, err)
 	}
@@ -53,6 +56,11 @@ func full(err error) bool {
 	return false
 }
 
+// readOnly reports whether err says that nothing may be written there.
+func readOnly(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
+}
+
 // guard runs fn and turns a panic, or a fault on a page that cannot be read,
 // into kv.ErrCorrupt. fn must call bbolt and nothing else.
 func guard(fn func() error) (err error) {
@@ -68,7 +76,7 @@ func guard(fn func() error) (err error) {
 // damage says whether the panic p, raised while a function of the caller was
 // running, tells of damaged data: bbolt was at work, or a page of the map could
 // not be read. It returns nil when the function itself is to blame.
-func (d *DB) damage(p any, inside bool) error {
+func (h *file) damage(p any, inside bool) error {
 	if inside {
 		return corrupt(p)
 	}
@@ -76,12 +84,13 @@ func (d *DB) damage(p any, inside bool) error {
 	if !ok {
 		return nil
 	}
-	start := d.b.Info().Data
-	end := start + uintptr(max(d.mapped, d.Size()))
+	size, _ := h.size()
+	start := h.b.Info().Data
+	end := start + uintptr(max(h.mapped, size))
 	if a := fault.Addr(); a < start || a >= end {
 		return nil
 	}
-	return corruptf("page %d cannot be read: %v", (fault.Addr()-start)/uintptr(d.pages), p)
+	return corruptf("page %d cannot be read: %v", (fault.Addr()-start)/uintptr(h.pages), p)
 }
 
 // panicked carries a panic from the leader's goroutine to the caller's.

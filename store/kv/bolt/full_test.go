@@ -3,11 +3,12 @@ package bolt
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"coffer/store/kv"
+	"coffer/store/kv/kvtest"
 )
 
 func TestFullRefusesWritesUntilThereIsRoom(t *testing.T) {
@@ -19,16 +20,42 @@ func TestFullRefusesWritesUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// TestFullDisk runs where the machine offers a small file system, whose path
-// COFFER_SMALL_DISK tells.
 func TestFullDisk(t *testing.T) {
-	disk := os.Getenv("COFFER_SMALL_DISK")
-	if disk == "" {
-		t.Skip("COFFER_SMALL_DISK is not set")
+	d := openAt(t, filepath.Join(kvtest.SmallDisk(t, 8<<20).Path, "coffer.db"), Options{})
+	wantFullThenRoom(t, d)
+	if err := d.Close(); err != nil { // before the disk goes
+		t.Error(err)
 	}
-	path := filepath.Join(disk, "coffer.db")
-	t.Cleanup(func() { os.Remove(path) })
-	wantFullThenRoom(t, openAt(t, path, Options{}))
+}
+
+func TestAReadOnlyDiskSaysSo(t *testing.T) {
+	disk := kvtest.SmallDisk(t, 8<<20)
+	path := filepath.Join(disk.Path, "coffer.db")
+	wantReadOnly := func(what string) {
+		t.Helper()
+		disk.ReadOnly(t, true)
+		_, err := Open(path, Options{})
+		if !errors.Is(err, kv.ErrReadOnly) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "make it writable") {
+			t.Errorf("%s: %v", what, err)
+		}
+		disk.ReadOnly(t, false)
+	}
+	wantReadOnly("a new file")
+	d, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, d, "a", nil)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantReadOnly("an old one")
+	if d, err = Open(path, Options{}); err != nil || !has(t, d, "a") {
+		t.Errorf("writable again: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func wantFullThenRoom(t *testing.T, d *DB) {

@@ -269,7 +269,7 @@ func TestCloseWaitsForQueuedUpdates(t *testing.T) {
 // lastTx returns the number of the newest commit.
 func lastTx(t *testing.T, d *DB) int {
 	t.Helper()
-	tx, err := d.begin(false)
+	tx, err := d.begin(d.file.Load(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

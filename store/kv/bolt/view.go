@@ -21,7 +21,9 @@ func (d *DB) View(ctx context.Context, fn func(kv.Reader) error) (err error) {
 	}
 	// A page that the disk does not give back is a fault, not an error.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	t, err := d.begin(false)
+	h := d.holding()
+	defer h.letGo()
+	t, err := d.begin(h, false)
 	if err != nil {
 		return err
 	}
@@ -31,7 +33,7 @@ func (d *DB) View(ctx context.Context, fn func(kv.Reader) error) (err error) {
 		s.ended = true
 		if !returned {
 			if p := recover(); p != nil {
-				if err = d.damage(p, s.inside); err == nil {
+				if err = h.damage(p, s.inside); err == nil {
 					_ = t.Rollback()
 					panic(p)
 				}
@@ -45,22 +47,6 @@ func (d *DB) View(ctx context.Context, fn func(kv.Reader) error) (err error) {
 	err = fn(s)
 	returned = true
 	return err
-}
-
-// begin starts a transaction of bbolt. A panic in there leaves bbolt's locks
-// behind, so nothing may be tried after it.
-func (d *DB) begin(writable bool) (t *bbolt.Tx, err error) {
-	if bad := d.bad.Load(); bad != nil && writable {
-		return nil, *bad
-	}
-	err = guard(func() (err error) {
-		t, err = d.b.Begin(writable)
-		return err
-	})
-	if errors.Is(err, kv.ErrCorrupt) {
-		d.stuck.CompareAndSwap(nil, &err)
-	}
-	return t, explain(err, d.path)
 }
 
 // snapshot is a kv.Reader over bbolt.
