@@ -20,6 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"coffer/server/client"
 )
 
 // version is set by the linker: -X coffer/server/cli.version=1.2.3.
@@ -72,9 +74,10 @@ type app struct {
 	out    *console
 	server string
 	place
-	tokenRead string // from COFFER_TOKEN_FILE
-	connected string // address of the server that connect leads to
-	stored    login  // with which; none when the environment gives the token
+	tokenRead string      // from COFFER_TOKEN_FILE
+	connected string      // address of the server that connect leads to
+	stored    login       // with which; none when the environment gives the token
+	pin       *client.Pin // what the server is known by, or nil
 }
 
 // place is where a command works: an environment in the vault of a repository.
