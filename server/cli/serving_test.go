@@ -87,7 +87,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	// On SIGHUP there is no waiting.
 	put(5, later)
 	p.hangUp()
-	p.logs("new certificate\" names=[localhost] expires="+later.UTC().Format("2006"))
+	p.logs("new certificate\" names=[localhost] expires=" + later.UTC().Format("2006"))
 	eventually(t, shows(5), "SIGHUP did not bring the new certificate")
 	stopLoad()
 }
