@@ -32,6 +32,9 @@ SIGHUP has it read its certificate again. SIGINT and SIGTERM let requests under
 way finish; a second one ends it at once. Under systemd it takes the sockets that
 it is given, and says when it is ready.
 
+Data of an earlier version is upgraded, after a snapshot of it was put beside it;
+coffer rollback-upgrade goes back to that.
+
 --dev runs a server with throw-away data, unsealed, with a user, a repository
 and an API key to try things with.`,
 		Example: `  coffer serve --dev
@@ -90,6 +93,7 @@ func runServe(ctx context.Context, s *settings, out *console) (err error) {
 	}
 	cfg := s.config()
 	cfg.Systemd = true
+	cfg.Upgrade = true
 	srv, err := server.New(cfg)
 	if err != nil {
 		return err
