@@ -16,7 +16,7 @@ import (
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
-	"coffer/server":               {"server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server":               {"server/httpd", "server/jobs", "server/listen", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
 	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/metrics", "web"},
 	"coffer/server/httpd/openapi": {},
@@ -33,6 +33,7 @@ var rooms = map[string][]string{
 	"coffer/server/syncplan":      {"server/hosting", "server/api"},
 	"coffer/server/metrics":       {},
 	"coffer/server/stream":        {},
+	"coffer/server/listen":        {},
 	"coffer/web":                  {},
 	"coffer/store":                {"store/kv"},
 	"coffer/store/kv":             {},
@@ -61,6 +62,7 @@ var libraries = map[string][]string{
 	"filippo.io/age":               {"coffer/crypto", "coffer/crypto/cryptotest"},
 	"github.com/cloudflare/circl":  {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
+	"github.com/coreos/go-systemd": {"coffer/server/listen"},
 
 	// What only tests use.
 	"github.com/chromedp/chromedp":             {},

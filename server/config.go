@@ -1,12 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"net"
+	"io/fs"
 	"net/netip"
-	"strings"
 	"time"
 
 	"coffer/server/billing"
@@ -19,15 +17,21 @@ import (
 // Config is everything an instance can be told. The zero value of every field
 // but Data and Listen means its default.
 type Config struct {
-	Listen         string         // HOST:PORT
+	Listen         string         // HOST:PORT, or unix:/path
+	SocketMode     fs.FileMode    // of a Unix socket; default 0660
 	PublicURL      string         // how clients reach the instance; default http://Listen, or 127.0.0.1 for every address
 	Data           string         // the data directory, made when missing
 	TrustedProxies []netip.Prefix // whose forwarding headers count
+
+	// Systemd takes the sockets that a service manager opened, instead of Listen,
+	// and tells it how the server fares.
+	Systemd bool
 
 	// Upgrade brings data of an earlier schema to the present one, after a snapshot
 	// of it. Without it such data is refused with ErrOlder.
 	Upgrade bool
 
+	TLS     TLSConfig
 	Store   StoreConfig
 	Unseal  UnsealConfig
 	Forge   ForgeConfig
@@ -57,23 +61,6 @@ type Config struct {
 
 	// TestOnlyForge makes the code host in tests, whatever Forge says.
 	TestOnlyForge func(forge.Directory) forge.Forge
-}
-
-// publicURL is how clients reach the instance, without a trailing slash.
-func (c Config) publicURL() string {
-	return strings.TrimRight(cmp.Or(c.PublicURL, LocalURL(c.Listen)), "/")
-}
-
-// LocalURL is how this machine reaches an address that something listens on.
-func LocalURL(address string) string {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "http://" + address
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port)
 }
 
 // SessionConfig says how long somebody stays signed in: TTL at most and by

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"coffer/server/forge"
 	"coffer/server/httpd"
 	"coffer/server/jobs"
+	"coffer/server/listen"
 	"coffer/server/metrics"
 	"coffer/server/stream"
 	"coffer/server/warden"
@@ -53,6 +53,9 @@ type Server struct {
 	addr     string
 
 	metricsAddr string
+
+	certificates *listen.Certificates // nil without TLS
+	service      *listen.Service      // nil unless a service manager is told
 }
 
 // New opens the data in cfg.Data, makes it when there is none, and tries to
@@ -74,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("audit.reads is %q; it is durable or batched", cfg.Audit.Reads)
 	}
 	cfg.PublicURL = cfg.publicURL()
-	if err := cfg.Session.check(); err != nil {
+	if err := errors.Join(cfg.Session.check(), cfg.checkTLS()); err != nil {
 		return nil, err
 	}
 	switch {
@@ -157,8 +160,9 @@ func (s *Server) face(back []string) {
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
-		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
-		Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
+		Metrics:     httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
+		Fingerprint: s.Fingerprint,
+		Stopping:    s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 }
@@ -227,6 +231,7 @@ func (s *Server) Run(ctx context.Context) error {
 		go func() { failed <- a.server.Serve(a.Listener) }()
 	}
 	s.jobs.Start()
+	attended := s.attend(ctx)
 	close(s.ready)
 	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", s.warden.State())
 
@@ -237,6 +242,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
+	attended()
 	s.jobs.Close()
 	s.stop()
 	s.warden.StopSyncs()
@@ -249,60 +255,6 @@ func (s *Server) Run(ctx context.Context) error {
 		<-failed
 	}
 	return err
-}
-
-// address is one of those that the instance listens on.
-type address struct {
-	net.Listener
-	server *http.Server
-}
-
-// listen takes hold of all addresses, or of none.
-func (s *Server) listen() (all []address, err error) {
-	add := func(what string, listen func() (net.Listener, error), h http.Handler) {
-		if err != nil {
-			return
-		}
-		l, failed := listen()
-		if failed != nil {
-			err = fmt.Errorf("%s: %w", what, failed)
-			return
-		}
-		all = append(all, address{l, s.httpServer(h)})
-	}
-	tcp := func(at string) func() (net.Listener, error) {
-		return func() (net.Listener, error) { return net.Listen("tcp", at) }
-	}
-	add("listen", tcp(s.c.Listen), s.public)
-	add("listen for the operator", func() (net.Listener, error) { return listenOperator(s.c.Data) }, s.operator)
-	if s.c.Metrics.Listen != "" {
-		add("listen for the metrics", tcp(s.c.Metrics.Listen), s.scraped)
-	}
-	if err != nil {
-		for _, a := range all {
-			err = errors.Join(err, a.Close())
-		}
-		return nil, err
-	}
-	s.addr = all[0].Addr().String()
-	if s.c.Metrics.Listen != "" {
-		s.metricsAddr = all[2].Addr().String()
-	}
-	return all, nil
-}
-
-// MetricsAddr is where the metrics have a listener of their own, once the
-// instance is ready.
-func (s *Server) MetricsAddr() string { return s.metricsAddr }
-
-func (s *Server) httpServer(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
 }
 
 // Close ends the use of the data. Run must have returned.

@@ -20,6 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"coffer/server/client"
 )
 
 // version is set by the linker: -X coffer/server/cli.version=1.2.3.
@@ -72,9 +74,10 @@ type app struct {
 	out    *console
 	server string
 	place
-	tokenRead string // from COFFER_TOKEN_FILE
-	connected string // address of the server that connect leads to
-	stored    login  // with which; none when the environment gives the token
+	tokenRead string      // from COFFER_TOKEN_FILE
+	connected string      // address of the server that connect leads to
+	stored    login       // with which; none when the environment gives the token
+	pin       *client.Pin // what the server is known by, or nil
 }
 
 // place is where a command works: an environment in the vault of a repository.
@@ -89,7 +92,7 @@ func newRoot(a *app) *cobra.Command {
 	section(root, "Hosting providers:", newConnect(a), newConnections(a), newSync(a))
 	section(root, "Vaults and access:", newLogin(a), newLogout(a), newWhoami(a), newSessions(a),
 		newVault(a), newEnv(a), newOrg(a), newKeys(a), newActivity(a), newOffline(a))
-	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newUnseal(a), newUnsealMethod(a), newSeal(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a),
+	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newHealth(a), newUnseal(a), newUnsealMethod(a), newSeal(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a),
 		newCompact(a), newErase(a), newReceipt(a), newVerify(a), newRollbackUpgrade(a))
 	root.Long = `coffer keeps the secrets of a team's repositories: one vault for each
 repository, environments in a vault, secrets in an environment.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -22,10 +23,21 @@ import (
 // YAML file, with dashes the flag, in capitals after COFFER_ the variable. A flag
 // comes before a variable, a variable before the file, the file before the default.
 type settings struct {
-	Listen          string         `key:"listen" default:"127.0.0.1:2633" help:"address to listen on, as HOST:PORT"`
-	PublicURL       string         `key:"public_url" help:"how clients reach the server (default: http:// and the listen address)"`
+	Listen          string         `key:"listen" default:"127.0.0.1:2633" help:"address to listen on, as HOST:PORT or unix:/path"`
+	SocketMode      fs.FileMode    `key:"socket_mode" default:"0660" help:"who may connect where listen is a Unix socket, as for chmod"`
+	PublicURL       string         `key:"public_url" help:"how clients reach the server (default: http:// or https://, and the listen address)"`
 	Data            string         `key:"data" help:"data directory (default: ~/.local/share/coffer; for root /var/lib/coffer)"`
 	TrustedProxies  []netip.Prefix `key:"trusted_proxies" help:"addresses of reverse proxies whose forwarding headers count"`
+	CertFile        string         `key:"tls.cert_file" help:"certificate in PEM, with those between it and the authority's; read again when it changes"`
+	CertKeyFile     string         `key:"tls.key_file" help:"its private key in PEM"`
+	SelfSigned      bool           `key:"tls.self_signed" default:"false" help:"make a certificate that clients know by its fingerprint: true or false"`
+	ACMEHosts       []string       `key:"tls.acme.hosts" help:"names that an ACME authority is to vouch for; setting them accepts its terms"`
+	ACMEEmail       string         `key:"tls.acme.email" help:"where the authority may write to"`
+	ACMEDirectory   string         `key:"tls.acme.directory" help:"address of the authority's directory (default: Let's Encrypt)"`
+	ACMEListen      string         `key:"tls.acme.http_listen" help:"address where the authority may ask by HTTP, like 0.0.0.0:80 (default: it asks on the TLS port)"`
+	ACMECA          string         `key:"tls.acme.ca_file" help:"certificates in PEM that vouch for the directory, instead of the system's"`
+	RedirectListen  string         `key:"tls.redirect_listen" help:"address without TLS that leads browsers to public_url, like 0.0.0.0:80"`
+	HSTS            bool           `key:"tls.hsts" default:"true" help:"tell browsers to come by HTTPS only, unless the certificate is self-signed: true or false"`
 	MaxSize         int64          `key:"store.max_size" default:"0" help:"upper bound of the data file, like 2GiB; 0 is none"`
 	KeyFile         string         `key:"unseal.key_file" flag:"key-file" help:"unseal with this key file"`
 	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
@@ -104,7 +116,13 @@ type settings struct {
 // config is what the server is made of.
 func (s settings) config() server.Config {
 	return server.Config{
-		Listen: s.Listen, PublicURL: s.PublicURL, Data: s.Data, TrustedProxies: s.TrustedProxies,
+		Listen: s.Listen, SocketMode: s.SocketMode, PublicURL: s.PublicURL, Data: s.Data, TrustedProxies: s.TrustedProxies,
+		TLS: server.TLSConfig{
+			CertFile: s.CertFile, KeyFile: s.CertKeyFile, SelfSigned: s.SelfSigned, RedirectListen: s.RedirectListen, NoHSTS: !s.HSTS,
+			ACME: server.ACMEConfig{
+				Hosts: s.ACMEHosts, Email: s.ACMEEmail, Directory: s.ACMEDirectory, HTTPListen: s.ACMEListen, CAFile: s.ACMECA,
+			},
+		},
 		Store: server.StoreConfig{MaxSize: s.MaxSize},
 		Unseal: server.UnsealConfig{
 			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, Key: s.Key, KeyFile: s.KeyFile, Credentials: s.Credentials,
@@ -161,7 +179,7 @@ type setting struct {
 	key, flag, variable string
 	def, help           string
 	oneOf               []string
-	envOnly             bool
+	envOnly, isBool     bool
 	index               int
 	cell                *server.PlanLimit // of the table of plans; such a setting has no field
 	price               *server.PlanPrice // likewise
@@ -181,7 +199,7 @@ func allSettings() []setting {
 			flag:     first(tag.Get("flag"), flagOf(key)),
 			variable: variable(key),
 			def:      tag.Get("default"), help: tag.Get("help"),
-			envOnly: tag.Get("only") == "env", index: i,
+			envOnly: tag.Get("only") == "env", isBool: t.Field(i).Type.Kind() == reflect.Bool, index: i,
 		}
 		if words := tag.Get("oneof"); words != "" {
 			s.oneOf = strings.Split(words, ",")
@@ -218,6 +236,9 @@ func settingFlags(f *pflag.FlagSet, names ...string) {
 			help += " (default: " + s.def + ")"
 		}
 		f.String(s.flag, "", help)
+		if s.isBool {
+			f.Lookup(s.flag).NoOptDefVal = "true"
+		}
 		if s.cell != nil || strings.HasPrefix(s.key, "billing.") {
 			// A page of numbers, and what only those need who run a paid service: the
 			// example file shows them better.

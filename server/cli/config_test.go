@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -201,5 +202,38 @@ func TestVariablesOfUsersAreNoSettings(t *testing.T) {
 	want := []string{"There is no variable COFFER_LOG_LEVL. Did you mean COFFER_LOG_LEVEL?"}
 	if diff := cmp.Diff(want, misspelled(environ{"COFFER_LOG_LEVL=info"})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestExamplesNameSettings wants every variable in what we ship to be one of ours.
+func TestExamplesNameSettings(t *testing.T) {
+	files, err := filepath.Glob("../../docs/examples/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no examples", err)
+	}
+	for _, file := range append(files, "../../Dockerfile") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`COFFER_[A-Z_]+`).FindAllString(string(text), -1) {
+			if !slices.ContainsFunc(allSettings(), func(s setting) bool { return s.variable == name }) {
+				t.Errorf("%s: there is no variable %s", file, name)
+			}
+		}
+	}
+}
+
+func TestModesAndSwitches(t *testing.T) {
+	for text, want := range map[string]os.FileMode{"socket_mode: \"0600\"": 0o600, "socket_mode: 0600": 0o600, "socket_mode: 0o666": 0o666, "": 0o660} {
+		s, err := load(t, text+"\ntls: {self_signed: true, hsts: false}\n", nil)
+		if err != nil || s.SocketMode != want || !s.SelfSigned || s.HSTS {
+			t.Errorf("%q: got %v, %v, %v, %v", text, s.SocketMode, s.SelfSigned, s.HSTS, err)
+		}
+	}
+	for _, env := range []string{"COFFER_SOCKET_MODE=rw", "COFFER_SOCKET_MODE=1777", "COFFER_SOCKET_MODE=0", "COFFER_TLS_HSTS=maybe"} {
+		if _, err := load(t, "", environ{env}); exitCode(err) != exitInvalid {
+			t.Errorf("%s: got %v", env, err)
+		}
 	}
 }

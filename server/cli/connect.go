@@ -90,7 +90,7 @@ func (a *app) connect() (*client.Client, error) {
 		return nil, err
 	}
 	if token == "" {
-		return nil, errSignedOut(address)
+		return nil, errSignedOut(a.pinned(address))
 	}
 	a.connected = address
 	if token, err = oneWord(token); err != nil {
@@ -139,7 +139,7 @@ func (a *app) account(store *credentials, address string) (string, error) {
 	}
 	l, known := f.Servers[address]
 	if !known {
-		return "", errSignedOut(address)
+		return "", errSignedOut(a.pinned(address))
 	}
 	return l.Username, nil
 }
@@ -149,13 +149,17 @@ func errSignedOut(address string) error {
 }
 
 func (a *app) client(address, token string) *client.Client {
-	return &client.Client{URL: address, Token: token, Version: programVersion()}
+	c := &client.Client{URL: address, Token: token, Version: programVersion()}
+	if a.pin != nil {
+		c.Transport = a.pin.Transport()
+	}
+	return c
 }
 
 // address is the server's: flag, then variable, then the last login.
 func (a *app) address(store *credentials) (string, error) {
 	if s := first(a.server, a.env.get("COFFER_URL")); s != "" {
-		return parseAddress(s)
+		return a.known(s, store)
 	}
 	last, err := store.last()
 	if err != nil {
@@ -164,7 +168,7 @@ func (a *app) address(store *credentials) (string, error) {
 	if last == "" {
 		return "", failf(exitAuth, "No server is known yet.\nSign in: coffer login URL\nOr set COFFER_URL and COFFER_TOKEN.")
 	}
-	return last, nil
+	return a.known(last, store)
 }
 
 // parseAddress completes an address without a scheme: http on this machine,

@@ -30,6 +30,8 @@ type login struct {
 	Keyring  bool   `json:"keyring,omitempty"` // the token is in the keyring
 
 	ExpiresAt *api.Time `json:"expiresAt,omitempty"` // null for an API key
+
+	Pin string `json:"pin,omitempty"` // what the server is known by
 }
 
 func (a *app) credentials() *credentials {

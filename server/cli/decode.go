@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -62,6 +63,14 @@ func (s setting) decode(raw any, field reflect.Value) error {
 		if *p, err = strconv.Atoi(text); err != nil {
 			err = fmt.Errorf("%q is no whole number", text)
 		}
+	case *bool:
+		if *p, err = strconv.ParseBool(text); err != nil {
+			err = fmt.Errorf("%q is neither true nor false", text)
+		}
+	case *fs.FileMode:
+		if *p, err = parseMode(raw); err != nil {
+			err = fmt.Errorf("%q %w", text, err)
+		}
 	case *int64:
 		if *p, err = parseSize(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
@@ -84,6 +93,22 @@ func (s setting) decode(raw any, field reflect.Value) error {
 		}
 	}
 	return err
+}
+
+// parseMode reads a mode as chmod takes it. YAML takes digits behind a 0 for such
+// a number itself.
+func parseMode(raw any) (fs.FileMode, error) {
+	n, isNumber := raw.(int)
+	if !isNumber {
+		parsed, err := strconv.ParseUint(fmt.Sprint(raw), 8, 16)
+		if n = int(parsed); err != nil {
+			n = -1
+		}
+	}
+	if n <= 0 || n > 0o777 {
+		return 0, errors.New(`is no mode; write it like "0660"`)
+	}
+	return fs.FileMode(n), nil
 }
 
 // textList reads a YAML list, or a text with commas.

@@ -39,6 +39,7 @@ func runDev(ctx context.Context, s *settings, out *console) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := s.config()
 	cfg.Data, cfg.Unseal, cfg.Listen = dir, server.UnsealConfig{}, freeAddress(s.Listen)
+	cfg.TLS = server.TLSConfig{}
 	cfg.Forge = server.ForgeConfig{} // the demo's user and repository are of the built-in code host
 	if s.Level == "info" {
 		cfg.Log.Level = "warn" // so that the lines to paste stay in sight
@@ -53,7 +54,7 @@ func runDev(ctx context.Context, s *settings, out *console) (err error) {
 		return err
 	}
 	return serveUntilDone(ctx, srv, func() error {
-		d.URL = server.LocalURL(srv.Addr())
+		d.URL = srv.LocalURL()
 		c := &client.Client{URL: d.URL, Token: string(d.Token), Version: programVersion()}
 		if _, err := c.CreateVault(ctx, devRepo); err != nil {
 			return err

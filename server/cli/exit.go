@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -116,6 +117,12 @@ func advice(err error) string {
 	}
 	if a, ok := errors.AsType[*advised](err); ok {
 		return a.advice
+	}
+	if _, ok := errors.AsType[*client.PinError](err); ok {
+		return "Compare what was found with the fingerprint that the server logs when it starts. If it is the same,\nthe server has a new key: coffer login URL#sha256=…\nIf a certificate authority vouches for the server now: coffer logout URL, then coffer login URL\nIf neither is so, somebody stands between you and your server."
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "Nobody that this machine trusts vouches for the server. If it made its certificate itself,\nsign in with the address that it prints at its start: coffer login https://HOST:PORT#sha256=…"
 	}
 	if n, ok := errors.AsType[*client.NetworkError](err); ok {
 		if errors.Is(n, context.DeadlineExceeded) {

@@ -15,6 +15,7 @@ type loginOptions struct {
 	address    string
 	token      string // "-" is standard input; "" signs in by way of a browser
 	repository string // of the checkout, or ""
+	pin        *client.Pin
 	browser    func(url string) bool
 }
 
@@ -28,6 +29,11 @@ func newLogin(a *app) *cobra.Command {
 link and a code, opens the link where it can, and waits until you have compared
 the code and approved.
 
+A server that nobody vouches for prints at its start the address to sign in with,
+which ends in #sha256=… and the fingerprint of its key. That is kept with the
+login, and no command sends anything to a server with another key. COFFER_URL and
+--server take such an address, too.
+
 With --token - an API key is taken instead, from standard input or a prompt, and
 tried before it is kept.
 
@@ -37,6 +43,7 @@ COFFER_KEYRING=off always uses the file. COFFER_TOKEN and COFFER_TOKEN_FILE
 come before a stored login.`,
 		Example: `  coffer login https://vault.example
   coffer login https://vault.example --no-browser
+  coffer login https://192.0.2.7:2633#sha256=5f1d…
   coffer login https://vault.example --token - < key.txt`,
 		Args: args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +55,7 @@ come before a stored login.`,
 			if err != nil {
 				return err
 			}
-			o.address, o.repository, o.browser = address, a.checkout(cmd.Context()), noBrowser
+			o.address, o.pin, o.repository, o.browser = address, a.pin, a.checkout(cmd.Context()), noBrowser
 			if !stay && a.out.canShow() {
 				o.browser = a.openBrowser
 			}
@@ -84,6 +91,9 @@ func runLogin(ctx context.Context, o loginOptions, connect dial, store *credenti
 	l, err := signIn(ctx, connect, out)
 	if err != nil {
 		return err
+	}
+	if o.pin != nil {
+		l.Pin = o.pin.String()
 	}
 	where, err := store.remember(o.address, l)
 	if err != nil {

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +27,10 @@ It unseals with --key-file, --passphrase-file or COFFER_UNSEAL_PASSPHRASE, else
 with the key file that init made. If that fails it starts sealed and waits for
 coffer unseal, or for somebody to unseal it in a browser. Where nothing was set
 up yet it prints the address of the page to do so.
+
+SIGHUP has it read its certificate again. SIGINT and SIGTERM let requests under
+way finish; a second one ends it at once. Under systemd it takes the sockets that
+it is given, and says when it is ready.
 
 Data of an earlier version is upgraded, after a snapshot of it was put beside it;
 coffer rollback-upgrade goes back to that.
@@ -55,6 +62,17 @@ and an API key to try things with.`,
 	return cmd
 }
 
+// onHangup does something each time when this process gets SIGHUP.
+func onHangup(do func()) {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGHUP)
+	go func() {
+		for range got {
+			do()
+		}
+	}()
+}
+
 // served is what --json shows once the server listens.
 type served struct {
 	URL        string `json:"url"`
@@ -62,6 +80,11 @@ type served struct {
 	State      string `json:"state"`
 	ClaimToken string `json:"claimToken,omitempty"`
 	SetupURL   string `json:"setupUrl,omitempty"` // holds the claim token
+
+	// Of a server that nobody vouches for: what it is known by, and the address to
+	// sign in with.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	LoginURL    string `json:"loginUrl,omitempty"`
 }
 
 func runServe(ctx context.Context, s *settings, out *console) (err error) {
@@ -69,6 +92,7 @@ func runServe(ctx context.Context, s *settings, out *console) (err error) {
 		out.note("The system does not let coffer protect its memory fully: %s", missing)
 	}
 	cfg := s.config()
+	cfg.Systemd = true
 	cfg.Upgrade = true
 	srv, err := server.New(cfg)
 	if err != nil {
@@ -76,6 +100,9 @@ func runServe(ctx context.Context, s *settings, out *console) (err error) {
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
 	return serveUntilDone(ctx, srv, func() error {
+		if !out.canAsk() { // in a terminal the signal says that it was closed
+			onHangup(srv.Reload)
+		}
 		return announce(ctx, srv, s, out)
 	})
 }
@@ -111,7 +138,10 @@ func announce(ctx context.Context, srv *server.Server, s *settings, out *console
 	if err != nil {
 		return err
 	}
-	v := served{URL: first(s.PublicURL, server.LocalURL(srv.Addr())), Data: s.Data, State: "ok", ClaimToken: srv.ClaimToken()}
+	v := served{URL: first(s.PublicURL, srv.LocalURL()), Data: s.Data, State: "ok", ClaimToken: srv.ClaimToken()}
+	if v.Fingerprint = srv.Fingerprint(); v.Fingerprint != "" {
+		v.LoginURL = strings.TrimRight(v.URL, "/") + "#" + v.Fingerprint
+	}
 	switch {
 	case !st.Initialized:
 		v.State, v.SetupURL = "uninitialized", setupURL(v.URL, v.ClaimToken)
@@ -125,6 +155,9 @@ func announce(ctx context.Context, srv *server.Server, s *settings, out *console
 		return nil // the log says the same, and stays JSON
 	}
 	out.note("coffer %s serves %s at %s", programVersion(), v.Data, v.URL)
+	if v.LoginURL != "" {
+		out.note("Nobody vouches for it: browsers warn, and the command line knows it by its key.\nTo sign in: coffer login %s", v.LoginURL)
+	}
 	switch {
 	case !st.Initialized:
 		out.note("It is not set up yet. Open this address in a browser; it holds a token that is\nshown this once:\n\n  %s\n\nOr set it up here: coffer init --data %s", v.SetupURL, v.Data)

@@ -57,7 +57,7 @@ The server is the one running on the data directory, or that of --server.`,
 // the data directory. COFFER_URL is not asked: it belongs to a user's commands.
 func (a *app) running(cmd *cobra.Command) (*client.Client, error) {
 	if a.server != "" {
-		address, err := parseAddress(a.server)
+		address, err := a.known(a.server, a.credentials())
 		return a.client(address, ""), err
 	}
 	s, err := loadSettings(cmd.Flags(), a.env)

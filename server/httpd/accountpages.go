@@ -28,7 +28,7 @@ func account(x *exchange) (web.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := web.Account{Frame: x.frame(), Forge: x.forgeName(), Server: x.PublicURL, Plan: usage.Plan, Paid: x.Warden.BillingEnabled(), Usage: []web.Usage{
+	p := web.Account{Frame: x.frame(), Forge: x.forgeName(), Server: x.address(), Plan: usage.Plan, Paid: x.Warden.BillingEnabled(), Usage: []web.Usage{
 		{Name: "Vaults of private repositories", Used: usage.Usage.Private, Limit: limitText(usage.Limits.MaxPrivateRepos)},
 		{Name: "Vaults of public repositories", Used: usage.Usage.Public, Limit: limitText(usage.Limits.MaxPublicRepos)},
 	}}

@@ -68,7 +68,8 @@ func userAgent(h http.Header) string {
 
 // clientIP is the socket's peer. Behind a trusted proxy it is the right-most
 // address of X-Forwarded-For that is no trusted proxy: what stands left of it
-// was written by whoever sent the request.
+// was written by whoever sent the request. Who comes by a Unix socket has no
+// address and is a trusted proxy: its mode says who may.
 func (x *exchange) clientIP() netip.Addr {
 	peer, _ := netip.ParseAddrPort(x.r.RemoteAddr)
 	ip := peer.Addr().Unmap().WithZone("")
@@ -90,6 +91,9 @@ func (x *exchange) clientIP() netip.Addr {
 }
 
 func (x *exchange) trusted(ip netip.Addr) bool {
+	if !ip.IsValid() {
+		return !x.operator
+	}
 	for _, p := range x.TrustedProxies {
 		if p.Contains(ip) {
 			return true

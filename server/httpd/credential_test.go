@@ -33,7 +33,9 @@ func TestClientIP(t *testing.T) {
 		{"IPv4 inside IPv6", "[::ffff:10.0.0.1]:1", []string{"::ffff:203.0.113.7"}, "203.0.113.7"},
 		{"a proxy's range inside IPv6", "172.16.0.9:1", []string{"203.0.113.7"}, "203.0.113.7"},
 		{"a zone", "[fe80::1%eth0]:1", nil, "fe80::1"},
-		{"a socket", "@", []string{"203.0.113.7"}, "invalid IP"},
+		{"a proxy by a Unix socket", "@", []string{"198.51.100.1, 203.0.113.7"}, "203.0.113.7"},
+		{"two proxies, one by a Unix socket", "@", []string{"198.51.100.1, 203.0.113.7, 10.0.0.2"}, "203.0.113.7"},
+		{"a Unix socket without a proxy", "@", nil, "invalid IP"},
 	}
 	f := newFace(Config{TrustedProxies: []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("::ffff:172.16.0.0/112"),
@@ -47,6 +49,12 @@ func TestClientIP(t *testing.T) {
 		if got := (&exchange{face: f, r: r}).clientIP().String(); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "@"
+	r.Header.Set("X-Forwarded-For", "203.0.113.7")
+	if got := (&exchange{face: newFace(Config{}, &doorman{}, true), r: r}).clientIP(); got.IsValid() {
+		t.Errorf("the operator's socket is no proxy's: got %s", got)
 	}
 }
 

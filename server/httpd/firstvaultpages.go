@@ -137,7 +137,7 @@ func (x *exchange) readyPage(v *api.Vault, environment string) (web.Ready, error
 		return web.Ready{}, err
 	}
 	p := web.Ready{
-		Frame: x.frame(), Server: x.PublicURL, Repository: v.RepoFullName, At: readyOf(v), Environment: environment,
+		Frame: x.frame(), Server: x.address(), Repository: v.RepoFullName, At: readyOf(v), Environment: environment,
 		Count: all.Total, More: all.Total - len(all.Items),
 		Form: web.Form{Values: map[string]string{"name": fmt.Sprintf("CI of %s", v.RepoFullName)}},
 	}

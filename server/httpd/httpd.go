@@ -40,12 +40,17 @@ type Config struct {
 	Limits         Limits         // of requests; the operator's face has none
 	Jobs           Jobs           // what runs by itself
 	Metrics        Metrics
-	ForgeName      string       // what people call the code host, where its kind has several names
-	Subgroups      bool         // owners of repositories may be GitLab's groups in groups
-	Origins        []string     // where a browser may be sent back to from elsewhere
-	Version        string       // shown by health and status
-	Log            *slog.Logger // default: none
-	Now            func() time.Time
+	ForgeName      string   // what people call the code host, where its kind has several names
+	Subgroups      bool     // owners of repositories may be GitLab's groups in groups
+	Origins        []string // where a browser may be sent back to from elsewhere
+
+	// Fingerprint is what clients know a server by that nobody vouches for, as it
+	// stands behind the # of its address. "" or nil is for others.
+	Fingerprint func() string
+
+	Version string       // shown by health and status
+	Log     *slog.Logger // default: none
+	Now     func() time.Time
 
 	// Stopping is closed when the server stops: requests without a time limit
 	// end then. Nil is never.
@@ -112,6 +117,14 @@ func newFace(cfg Config, g gate, operator bool) *face {
 		f.limits = newLimits(cfg.Limits, cfg.Now())
 	}
 	return f
+}
+
+// address is the server's as the command line is told it.
+func (f *face) address() string {
+	if f.Fingerprint == nil || f.Fingerprint() == "" {
+		return f.PublicURL
+	}
+	return f.PublicURL + "#" + f.Fingerprint()
 }
 
 // basePath is what stands before the paths of pages, where a proxy serves us

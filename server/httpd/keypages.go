@@ -83,7 +83,7 @@ func createKey(x *exchange, form url.Values) error {
 		if made, err = x.Warden.CreateKeyOnce(x.ctx, x.who, req, once); err == nil {
 			return x.show(http.StatusOK, web.CreatedKey{
 				Frame: x.frame(), Name: made.Name, Environment: made.Environment, Token: string(made.Token),
-				Server: x.PublicURL, Expires: timeOrZero(made.ExpiresAt),
+				Server: x.address(), Expires: timeOrZero(made.ExpiresAt),
 			})
 		}
 	}

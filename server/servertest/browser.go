@@ -46,7 +46,7 @@ func (p proxied) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Host = r.URL.Host
 	r.URL.Scheme, r.URL.Host = to.Scheme, to.Host
-	return http.DefaultTransport.RoundTrip(r)
+	return p.in.way().RoundTrip(r)
 }
 
 // Seen is what a browser got.

@@ -42,6 +42,7 @@ type Instance struct {
 	config   server.Config
 	stop     func()
 	validate bool
+	pinned   http.RoundTripper // to an instance that nobody vouches for
 }
 
 // Plain is an option: transactions run once, as they do in production. Without
@@ -141,7 +142,14 @@ func (in *Instance) serve(s *server.Server) {
 	case err := <-ended:
 		in.t.Fatalf("serve: %v", err)
 	}
-	in.URL, in.Metrics = "http://"+s.Addr(), "http://"+s.MetricsAddr()
+	in.URL, in.Metrics = s.LocalURL(), "http://"+s.MetricsAddr()
+	if print := s.Fingerprint(); print != "" {
+		pin, err := client.ParsePin(print)
+		if err != nil {
+			in.t.Fatal(err)
+		}
+		in.pinned = pin.Transport()
+	}
 	in.Operator = &client.Client{URL: "http://operator", Transport: in.through(s.Operator()), Version: "test"}
 }
 
@@ -155,6 +163,14 @@ func (in *Instance) Validate() *Instance {
 		in.Operator.Transport = in.through(in.Operator.Transport)
 	}
 	return in
+}
+
+// way is how clients reach the instance.
+func (in *Instance) way() http.RoundTripper {
+	if in.pinned != nil {
+		return in.pinned
+	}
+	return http.DefaultTransport
 }
 
 func (in *Instance) through(t http.RoundTripper) http.RoundTripper {
@@ -216,7 +232,7 @@ func (in *Instance) SignIn(user string) *client.Client {
 
 // Client asks the instance with a token.
 func (in *Instance) Client(token string) *client.Client {
-	return &client.Client{URL: in.URL, Token: token, Version: "test", Transport: in.through(http.DefaultTransport)}
+	return &client.Client{URL: in.URL, Token: token, Version: "test", Transport: in.through(in.way())}
 }
 
 // Grant gives a user a role on a repository.
