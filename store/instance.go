@@ -15,6 +15,10 @@ type Instance struct {
 	ForgeKind   string `cbor:"40,keyasint"` // of the code host whose ids stand in the records; "" is local
 	ForgeURL    string `cbor:"41,keyasint"` // of the same
 	Recipient   string `cbor:"7,keyasint"`  // of the master key; "" until it was used once since this was kept
+
+	OldRootKey  []byte `cbor:"60,keyasint,omitempty"` // the root key that is being replaced, age file to the master key
+	MasterSince Millis `cbor:"61,keyasint,omitempty"` // when the master key was replaced last; 0 is never
+	Epoch       uint64 `cbor:"62,keyasint,omitempty"` // counts the root keys that were replaced
 }
 
 // Method is one way to unseal: the master key in an age file of its own.
@@ -26,6 +30,8 @@ type Method struct {
 	Path        string `cbor:"5,keyasint"` // where the key file lay when the method was added
 	File        []byte `cbor:"6,keyasint"`
 	Recipient   string `cbor:"7,keyasint"` // of the key that opens File, where it has one; "" until it was used once since this was kept
+
+	Vouched []byte `cbor:"60,keyasint,omitempty"` // HMAC of Recipient under a subkey of the root key
 }
 
 var (
@@ -44,6 +50,9 @@ func (r Reader) Methods() ([]Method, error) { return methods.list(r.kv) }
 
 // PutMethod writes an unseal method.
 func (tx Tx) PutMethod(m Method) error { return methods.put(tx.kv, m, m.ID) }
+
+// DeleteMethod removes an unseal method.
+func (tx Tx) DeleteMethod(m Method) error { return methods.delete(tx.kv, m.ID) }
 
 // Probe rewrites nothing of meaning: it proves that the data can be written.
 func (tx Tx) Probe() error { return tx.kv.Put([]byte{tagProbe}, []byte{}) }
