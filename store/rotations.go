@@ -172,3 +172,14 @@ func (tx Tx) Reseal(e Environment, n Newest) error { return tx.putNewest(e, n) }
 
 // ResealVersion rewrites a version that was sealed anew and is the same otherwise.
 func (tx Tx) ResealVersion(v Version) error { return tx.addVersion(v) }
+
+// VaultIDAfter is the vault that follows one, oldest first; zero when there is none.
+func (r Reader) VaultIDAfter(id ID) (next ID, err error) {
+	span := kv.Prefix(key(tagVault))
+	span.Start, span.Limit = append(key(tagVault, id), 0), 1
+	err = r.kv.Scan(span, func(k, _ []byte) error {
+		next = ID(k[1:17])
+		return nil
+	})
+	return next, err
+}

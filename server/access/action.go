@@ -124,6 +124,9 @@ const (
 	ForgeCheck
 	AuditExport
 	AuditVerify
+	Rekey
+	KeysRotate
+	RotationList
 
 	actionEnd
 )

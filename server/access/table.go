@@ -139,4 +139,7 @@ var rows = [actionEnd]Row{
 	ForgeCheck:     {Name: "forge_check", Kinds: Operators},
 	AuditExport:    {Name: "audit_export", Kinds: Operators},
 	AuditVerify:    {Name: "audit_verify", Kinds: Operators},
+	Rekey:          {Name: "rekey", Kinds: Operators},
+	KeysRotate:     {Name: "keys_rotate", Kinds: Operators},
+	RotationList:   {Name: "rotation_list", Kinds: Operators},
 }

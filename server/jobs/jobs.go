@@ -42,6 +42,7 @@ func Table(w *warden.Warden) []Job {
 		{"syncs", time.Hour, w.ExpireSyncRuns},
 		{"drift", 6 * time.Hour, keeping(w.CheckDrift)},
 		{"trials", time.Hour, keeping(w.ExpireTrials)},
+		{"rotation", 5 * time.Minute, keeping(w.GoOnRotating)},
 	}
 	if w.BillingEnabled() {
 		all = append(all,

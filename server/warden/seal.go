@@ -131,8 +131,8 @@ func (w *Warden) dropKeys() {
 func (w *Warden) Status(ctx context.Context) api.Status {
 	s := api.Status{
 		Initialized: w.start.initialized.Load(), Sealed: w.keys.Load() == nil,
-		Version: w.c.Version, Methods: []api.UnsealMethod{},
-		Forge: api.ForgeStatus{Kind: w.forge.Kind(), URL: w.c.ForgeURL, Credential: w.c.ForgeCredential},
+		Version: w.c.Version,
+		Forge:   api.ForgeStatus{Kind: w.forge.Kind(), URL: w.c.ForgeURL, Credential: w.c.ForgeCredential},
 	}
 	if s.Sealed {
 		w.start.mu.Lock()
@@ -144,16 +144,22 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 		return nil
 	})
 	methods, err := w.methods(ctx)
-	for _, m := range methods {
-		s.Methods = append(s.Methods, api.UnsealMethod{
-			ID: m.ID.String(), Kind: m.Kind, Fingerprint: m.Fingerprint, CreatedAt: api.At(m.Created.Time()),
-		})
-	}
+	s.Methods = shownMethods(methods)
 	if err != nil {
 		w.log.Error("the unseal methods cannot be read", "error", err)
 		s.LastError = "The data cannot be read. See the server's log."
 	}
 	return s
+}
+
+func shownMethods(all []store.Method) []api.UnsealMethod {
+	shown := make([]api.UnsealMethod, 0, len(all))
+	for _, m := range all {
+		shown = append(shown, api.UnsealMethod{
+			ID: m.ID.String(), Kind: m.Kind, Fingerprint: m.Fingerprint, CreatedAt: api.At(m.Created.Time()),
+		})
+	}
+	return shown
 }
 
 // Unseal opens the instance with what the request brings or, when it brings
@@ -198,23 +204,42 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	if err != nil {
 		return w.outward(err)
 	}
-	root, err := master.OpenRoot(instance.RootKey)
-	if errors.Is(err, crypto.ErrWrongKey) {
-		return api.Errorf(api.Forbidden, "The master key was changed: this method opens key %s, the data is sealed under %s. Restore the method's key from a backup, or use another method.", master.Fingerprint(), instance.Fingerprint)
-	}
+	keys, err := openKeyring(master, instance)
 	if err != nil {
-		return err
-	}
-	keys, err := newKeyring(root, instance)
-	if err != nil {
-		root.Destroy()
 		return err
 	}
 	w.keys.Store(keys)
 	w.syncs.rouse()
 	w.log.Info("unsealed", "key", instance.Fingerprint)
 	w.pump.wake()
+	w.rotator.resume()
 	return nil
+}
+
+// openKeyring opens what an instance's record holds with its master key.
+func openKeyring(master *crypto.Master, i store.Instance) (*keyring, error) {
+	root, err := master.OpenRoot(i.RootKey)
+	if errors.Is(err, crypto.ErrWrongKey) {
+		return nil, api.Errorf(api.Forbidden, "The master key was changed: this method opens key %s, the data is sealed under %s. Restore the method's key from a backup, or use another method.", master.Fingerprint(), i.Fingerprint)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var old *crypto.Root
+	if len(i.OldRootKey) > 0 {
+		old, err = master.OpenRoot(i.OldRootKey)
+	}
+	var keys *keyring
+	if err == nil {
+		keys, err = newKeyring(root, old, i)
+	}
+	if err != nil {
+		root.Destroy()
+		if old != nil {
+			old.Destroy()
+		}
+	}
+	return keys, err
 }
 
 func (w *Warden) methods(ctx context.Context) (all []store.Method, err error) {
