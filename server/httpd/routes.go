@@ -124,6 +124,9 @@ func routes() []route {
 		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
 		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
 		{post, "/v1/operator/forge/check", access.ForgeCheck, inGeneral, answer((*door).CheckForge)},
+		{post, "/v1/operator/rekey", access.Rekey, inGeneral, rekey},
+		{post, "/v1/operator/rotations", access.KeysRotate, inGeneral, answer((*door).Rotate)},
+		{get, "/v1/operator/rotations", access.RotationList, inGeneral, answer((*door).Rotations)},
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 	}

@@ -147,7 +147,7 @@ var rotationKinds = map[byte]string{
 }
 
 // Rotations tells which keys are being replaced, and how far that came.
-func (w *Warden) Rotations(ctx context.Context, who Caller) (*api.Rotations, error) {
+func (w *Warden) Rotations(ctx context.Context, who Caller, _ api.Empty) (*api.Rotations, error) {
 	out := &api.Rotations{UnderWay: []api.Rotation{}}
 	err := w.self(ctx, who, access.RotationList, func(r store.Reader) error {
 		i, err := r.Instance()

@@ -322,7 +322,7 @@ func TestARekeyCanBeKilledAnywhere(t *testing.T) {
 		if diff := cmp.Diff(before, untagged(c.everything(w))); diff != "" {
 			t.Error(diff)
 		}
-		state, err := w.Rotations(t.Context(), c.operator(w))
+		state, err := w.Rotations(t.Context(), c.operator(w), api.Empty{})
 		must(t, err)
 		if len(state.UnderWay) != 0 {
 			t.Errorf("still under way: %+v", state.UnderWay)
