@@ -96,7 +96,7 @@ func (w *world) succeed() {
 	w.operator("POST /v1/operator/rotations", `{"repoFullName":"ann/none"}`, 404)
 	w.operator("POST /v1/operator/rotations", `{}`, 422)
 	w.operator("POST /v1/operator/rekey", `{"drop":["no-such-method"]}`, 422)
-	w.operator("POST /v1/operator/rekey", `{"newRecoveryKey":true}`, 200)
+	w.in.Recovery = w.text(w.operator("POST /v1/operator/rekey", `{"newRecoveryKey":true}`, 200), "recoveryKey")
 	w.ask("GET /v1/vaults?limit=1&offset=0", "", 200)
 	w.ask("GET {V}", "", 200)
 	w.ask("HEAD {V}", "", 200)
