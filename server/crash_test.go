@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,10 @@ func TestMain(m *testing.M) {
 
 // serveChild serves until it is killed, and prints its address.
 func serveChild(data string) {
-	s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"}})
+	cfg := server.Config{Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"}}
+	cfg.Log.Level = cmp.Or(os.Getenv(childLogEnv), "error")
+	cfg.Store.TestOnlyWrap = killedAt(os.Getenv(childKillEnv))
+	s, err := server.New(cfg)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -62,11 +66,27 @@ func startChild(t *testing.T, data string) *child { return startChildBy(t, data)
 // startChildBy starts a server process by way of another program.
 func startChildBy(t *testing.T, data string, by ...string) *child {
 	t.Helper()
+	return startChildWith(t, data, os.Stderr, by...)
+}
+
+// startChildLogging starts a server process whose log goes to a file.
+func startChildLogging(t *testing.T, data, log string) *child {
+	t.Helper()
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return startChildWith(t, data, f)
+}
+
+func startChildWith(t *testing.T, data string, log *os.File, by ...string) *child {
+	t.Helper()
 	line := append(by, os.Args[0])
 	cmd := exec.Command(line[0], line[1:]...)
 	inOwnGroup(cmd)
 	cmd.Env = append(os.Environ(), childEnv+"="+data)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

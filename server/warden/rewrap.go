@@ -14,6 +14,14 @@ import (
 // goes through all of them again until none is left, so that the old root key goes
 // only when each data key was seen to open under the new one.
 func (w *Warden) rewrap(ctx context.Context, o store.Rotation) error {
+	// Whoever asked for it may have written its record, and not put the new root key
+	// into the keyring yet. The old one must not be taken for it.
+	err := w.underOneRoot(ctx, func(keys *keyring) error {
+		return w.store.View(ctx, func(r store.Reader) error { return keys.inForce(r) })
+	})
+	if err != nil {
+		return err
+	}
 	at := store.VaultKey{Vault: o.At, Generation: o.Generation}
 	all, done, bad := o.At.IsZero(), 0, 0
 	for {
@@ -112,6 +120,9 @@ func (w *Warden) endRewrap(ctx context.Context, o store.Rotation, unreadable int
 	var keys *keyring
 	err := w.rotationStep(ctx, o, func(tx store.Tx, j *journal, k *keyring, there *store.Rotation) error {
 		keys = k
+		if err := k.inForce(tx.Reader); err != nil {
+			return err
+		}
 		i, err := tx.Instance()
 		if err != nil {
 			return err

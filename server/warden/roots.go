@@ -35,9 +35,14 @@ var errRootReplaced = errors.New("the root key was replaced meanwhile")
 // check lets a data key be written only under the root key that is in force in this
 // very transaction. So whoever wraps data keys anew, vault by vault, meets them all:
 // none is written under the old root key behind them.
-func (n wrappedKey) check(r store.Reader) error {
+func (n wrappedKey) check(r store.Reader) error { return isEpoch(r, n.epoch) }
+
+// inForce wants the root key of the keyring to be the one of the record.
+func (k *keyring) inForce(r store.Reader) error { return isEpoch(r, k.under.Load().epoch) }
+
+func isEpoch(r store.Reader, epoch uint64) error {
 	i, err := r.Instance()
-	if err == nil && i.Epoch != n.epoch {
+	if err == nil && i.Epoch != epoch {
 		return errRootReplaced
 	}
 	return err

@@ -389,6 +389,16 @@ func TestNothingIsLostBesideRotations(t *testing.T) {
 		must(t, second(d.w.Rotate(ctx, d.operator(d.w), api.Rotate{All: true})))
 		must(t, d.w.GoOnRotating(ctx))
 	}
+	for range 30 { // and with one still under way when the next begins
+		_, errRotate := d.w.Rotate(ctx, d.operator(d.w), api.Rotate{All: true})
+		_, errRekey := d.w.Rekey(ctx, d.operator(d.w), api.Rekey{})
+		for _, err := range []error{errRotate, errRekey} {
+			if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Code != api.Conflict) {
+				t.Errorf("replace keys: %v", err)
+			}
+		}
+	}
+	must(t, d.w.GoOnRotating(ctx))
 	stop.Store(true)
 	group.Wait()
 	if n := d.oldRows(); n != 0 {
