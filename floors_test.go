@@ -58,7 +58,8 @@ var libraries = map[string][]string{
 	"github.com/spf13/cobra":       {"coffer/server/cli"},
 	"github.com/spf13/viper":       {"coffer/server/cli"},
 	"go.etcd.io/bbolt":             {"coffer/store/kv/bolt"},
-	"filippo.io/age":               {"coffer/crypto"},
+	"filippo.io/age":               {"coffer/crypto", "coffer/crypto/cryptotest"},
+	"github.com/cloudflare/circl":  {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
 
 	// What only tests use.

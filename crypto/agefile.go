@@ -56,6 +56,9 @@ func classify(err error) error {
 	if _, ok := errors.AsType[*KeyError](err); ok {
 		return err
 	}
+	if wrong, ok := errors.AsType[*pluginError](err); ok {
+		return wrong
+	}
 	for _, known := range []error{ErrWrongPassphrase, ErrWrongKey, ErrDamaged, ErrWorkFactor, ErrDestroyed} {
 		if errors.Is(err, known) {
 			return err

@@ -112,3 +112,13 @@ func parseRecipient(text string) (*age.HybridRecipient, error) {
 	}
 	return r, nil
 }
+
+// RecipientFingerprint is the short name of a hybrid recipient. Errors wrap
+// [ErrRecipient].
+func RecipientFingerprint(recipient string) (string, error) {
+	r, err := parseRecipient(recipient)
+	if err != nil {
+		return "", err
+	}
+	return fingerprint(r.String()), nil
+}

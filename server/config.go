@@ -92,15 +92,6 @@ type StoreConfig struct {
 	TestOnlyWrap func(kv.DB) kv.DB
 }
 
-// UnsealConfig is where the master key comes from at start. With none set, the
-// key file that init recorded is tried.
-type UnsealConfig struct {
-	Passphrase     string // from the environment only
-	PassphraseFile string
-	KeyFile        string
-	WorkFactor     int // scrypt's log2 N for new passphrases; default 18, at least 17
-}
-
 // AuditConfig says how reads of values are recorded: "durable" before they are
 // answered (default), or "batched" within 10 ms. Stream is where new records go
 // too: file:/path, syslog:unix:///dev/log, syslog:udp://host:514 or

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -143,7 +142,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	start := warden.Start{
-		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
+		KeyFile: s.c.Unseal.KeyFile, Sources: s.c.Unseal.sources(),
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
 	}
 	if s.claim, err = s.warden.Open(ctx, start); err != nil {
@@ -194,21 +193,6 @@ func openData(ctx context.Context, c Config) (*bolt.DB, *store.Store, error) {
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	return db, st, nil
-}
-
-// passphrase is how the configured passphrase is read, or nil for none.
-func passphrase(c UnsealConfig) func() ([]byte, error) {
-	switch {
-	case c.Passphrase != "":
-		return func() ([]byte, error) { return []byte(c.Passphrase), nil }
-	case c.PassphraseFile != "":
-		return func() ([]byte, error) {
-			text, err := os.ReadFile(c.PassphraseFile)
-			return []byte(strings.TrimRight(string(text), "\r\n")), err
-		}
-	default:
-		return nil
-	}
 }
 
 // Check looks for damage in the data of an instance that is not running.

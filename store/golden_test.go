@@ -70,7 +70,8 @@ func writeSamples(tx Tx) error {
 				OldRootKey: []byte("o"), MasterSince: 6, Epoch: 1})
 		},
 		func() error {
-			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Recipient: "age1", Path: "/k", File: []byte("m"), Vouched: []byte("v")})
+			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Recipient: "age1", Path: "/k", File: []byte("m"),
+				Identity: "AGE-PLUGIN-X", Threshold: 2, Total: 3, Label: "rack", Vouched: []byte("v")})
 		},
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})
@@ -197,6 +198,7 @@ func FuzzRecords(f *testing.F) {
 		_, _ = apiKeys.decode(b)
 		_, _ = devices.decode(b)
 		_, _ = instances.decode(b)
+		_, _ = methods.decode(b)
 		_, _ = billings.decode(b)
 	})
 }

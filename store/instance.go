@@ -29,9 +29,13 @@ type Method struct {
 	Fingerprint string `cbor:"4,keyasint"` // of the key that opens File, where it has one
 	Path        string `cbor:"5,keyasint"` // where the key file lay when the method was added
 	File        []byte `cbor:"6,keyasint"`
-	Recipient   string `cbor:"7,keyasint"` // of the key that opens File, where it has one; "" until it was used once since this was kept
+	Recipient   string `cbor:"7,keyasint"`  // of the key that opens File, where it has one; "" until it was used once since this was kept
+	Identity    string `cbor:"8,keyasint"`  // of an age plugin: where it finds its key; no secret
+	Threshold   int    `cbor:"9,keyasint"`  // of shares: how many are needed
+	Total       int    `cbor:"10,keyasint"` // of shares: how many there are
+	Label       string `cbor:"11,keyasint"` // what people call it
 
-	Vouched []byte `cbor:"60,keyasint,omitempty"` // HMAC of Recipient under a subkey of the root key
+	Vouched []byte `cbor:"60,keyasint,omitempty"` // HMAC of Recipient and Identity under a subkey of the root key
 }
 
 var (
@@ -48,11 +52,14 @@ func (tx Tx) PutInstance(i Instance) error { return instances.put(tx.kv, i) }
 // Methods lists the unseal methods, oldest first.
 func (r Reader) Methods() ([]Method, error) { return methods.list(r.kv) }
 
+// Method is one unseal method.
+func (r Reader) Method(id ID) (Method, error) { return methods.get(r.kv, id) }
+
 // PutMethod writes an unseal method.
 func (tx Tx) PutMethod(m Method) error { return methods.put(tx.kv, m, m.ID) }
 
 // DeleteMethod removes an unseal method.
-func (tx Tx) DeleteMethod(m Method) error { return methods.delete(tx.kv, m.ID) }
+func (tx Tx) DeleteMethod(id ID) error { return methods.delete(tx.kv, id) }
 
 // Probe rewrites nothing of meaning: it proves that the data can be written.
 func (tx Tx) Probe() error { return tx.kv.Put([]byte{tagProbe}, []byte{}) }

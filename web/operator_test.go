@@ -8,7 +8,7 @@ var (
 
 var operatorSamples = map[string]Page{
 	"server": Operator{Frame: Frame{User: "ann", Operator: true}, Tabs: operatorTabs, Version: "1.0", Server: "https://vault.example", Forge: "local (built in)", AuditKey: "abc",
-		Methods: []UnsealMethod{{"key-file", "abcd", someDay}, {"recovery-key", "efgh", someDay}},
+		Methods: []UnsealMethod{{Kind: "key-file", Fingerprint: "abcd", Since: someDay}, {Kind: "recovery-key", Fingerprint: "efgh", Since: someDay}},
 		Jobs:    []Job{{Name: "trash", Last: someDay, Next: someDay, Removed: 3, Error: "No."}, {Name: "audit", Running: true, Next: someDay}, {Name: "new", Next: someDay}},
 		Limits:  []Limit{{"general", "requests", "100 in 15m"}, {"bulk", "pushes and pulls", "off"}}},
 	"server in need": Operator{Hindrance: "The storage is full.", Problem: "No."},
@@ -28,7 +28,7 @@ var (
 )
 
 var operatorEvils = map[string]Page{
-	"server": Operator{Tabs: []Place{{evil, evil, evil}}, Version: evil, Server: evil, Forge: evil, AuditKey: evil, Methods: []UnsealMethod{{evil, evil, someDay}},
+	"server": Operator{Tabs: []Place{{evil, evil, evil}}, Version: evil, Server: evil, Forge: evil, AuditKey: evil, Methods: []UnsealMethod{{Kind: evil, Fingerprint: evil, Since: someDay}},
 		Jobs: []Job{{Name: evil, Error: evil}}, Limits: []Limit{{evil, evil, evil}}, Hindrance: evil, Problem: evil},
 	"users": LocalUsers{Rows: []LocalUser{{Name: evil, Operator: true}, {Name: evil, Disabled: true}}, Form: evilFields},
 	"orgs":  LocalOrgs{Rows: evilGroups, Create: evilFields, Member: evilFields},

@@ -81,6 +81,8 @@ var sentences = map[string]string{
 	"sync_link_saved":                      "saved a sync of {environment} with {provider}, by hand",
 	"sync_link_saved autoSync":             "saved a sync of {environment} with {provider}, by itself",
 	"sync_link_saved auto":                 "no longer syncs {environment} with {provider} by itself, because it was refused",
+	"unseal_method_added":                  "added a way to unseal ({kind})",
+	"unseal_method_removed":                "removed a way to unseal ({kind})",
 	"system_sealed":                        "sealed the server",
 	"user_login":                           "signed in with {method}",
 	"user_logout":                          "signed out",

@@ -98,6 +98,9 @@ type Unseal struct {
 	Return  string // where to go afterwards, or ""
 	Problem string // why the attempt just made failed, or ""
 	Last    string // why the last one failed, or ""
+
+	Attempts []UnsealAttempt // what the last one tried by itself, where that was more than one
+	Given    *GivenShares    // while more shares are needed
 }
 
 // UnsealMethod is one way to unseal.
@@ -105,6 +108,8 @@ type UnsealMethod struct {
 	Kind        string // as the API names it
 	Fingerprint string // or ""
 	Since       time.Time
+
+	Threshold, Total int // of shares
 }
 
 func (Setup) file() string       { return "setup.html" }

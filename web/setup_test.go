@@ -20,9 +20,11 @@ var setupSamples = map[string]Page{
 	"ready":                   Ready{Frame: Frame{User: "ann"}, Server: "https://vault.example", Repository: "ann/app", At: "/setup/vault/ann/app", Environment: "development", Keys: []string{"A", "B"}, More: 2, Count: 4},
 	"ready, nothing":          Ready{Frame: Frame{User: "ann"}, Server: "https://vault.example", Repository: "ann/app", At: "/setup/vault/ann/app", Environment: "development", Form: Form{Problem: "No.", Problems: map[string]string{"name": "No."}}},
 	"ready, with a key":       Ready{Frame: Frame{User: "ann"}, Server: "https://vault.example", Repository: "ann/app", At: "/setup/vault/ann/app", Environment: "development", Token: "coffer_live_x", KeyName: "ci"},
-	"unseal":                  Unseal{Methods: []UnsealMethod{{"passphrase", "", someDay}, {"key-file", "abcd", someDay}, {"recovery-key", "efgh", someDay}, {"later", "", someDay}}, Return: "/x?y=z", Last: "It is missing."},
-	"unseal again":            Unseal{Methods: []UnsealMethod{{"recovery-key", "efgh", someDay}}, Problem: "Wrong.", Last: "It is missing."},
+	"unseal":                  Unseal{Methods: []UnsealMethod{{Kind: "passphrase", Fingerprint: "", Since: someDay}, {Kind: "key-file", Fingerprint: "abcd", Since: someDay}, {Kind: "recovery-key", Fingerprint: "efgh", Since: someDay}, {Kind: "later", Fingerprint: "", Since: someDay}}, Return: "/x?y=z", Last: "It is missing."},
+	"unseal again":            Unseal{Methods: []UnsealMethod{{Kind: "recovery-key", Fingerprint: "efgh", Since: someDay}}, Problem: "Wrong.", Last: "It is missing."},
 	"unseal, nothing known":   Unseal{},
+	"unseal, with shares":     Unseal{Methods: []UnsealMethod{{Kind: "shares", Fingerprint: "abcd", Since: someDay, Threshold: 3, Total: 5}}, Given: &GivenShares{Given: 1, Threshold: 3, Missing: 2, Fingerprint: "abcd", Until: someDay}},
+	"unseal, after several":   Unseal{Methods: []UnsealMethod{{Kind: "shares", Threshold: 3, Total: 5}}, Last: "Both.", Attempts: []UnsealAttempt{{"The key file", "It is missing."}, {"The plugin", "It is not there."}}},
 }
 
 var setupEvils = map[string]Page{
@@ -37,6 +39,7 @@ var setupEvils = map[string]Page{
 	"no file": FirstVault{Frame: Frame{User: evil}, Found: &EnvFile{}},
 	"ready":   Ready{Server: evil, Repository: evil, At: evil, Environment: evil, Keys: []string{evil}, Form: Form{Problem: evil, Values: map[string]string{"name": evil}, Problems: map[string]string{"name": evil}}},
 	"new key": Ready{Token: evil, KeyName: evil},
-	"unseal":  Unseal{Methods: []UnsealMethod{{evil, evil, someDay}}, Return: evil, Problem: evil},
-	"unseal2": Unseal{Methods: []UnsealMethod{{"passphrase", evil, someDay}}, Last: evil},
+	"unseal":  Unseal{Methods: []UnsealMethod{{Kind: evil, Fingerprint: evil, Since: someDay}}, Return: evil, Problem: evil},
+	"unseal3": Unseal{Methods: []UnsealMethod{{Kind: "shares"}}, Attempts: []UnsealAttempt{{evil, evil}}, Given: &GivenShares{Fingerprint: evil}},
+	"unseal2": Unseal{Methods: []UnsealMethod{{Kind: "passphrase", Fingerprint: evil, Since: someDay}}, Last: evil},
 }

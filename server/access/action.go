@@ -119,6 +119,9 @@ const (
 	TokenIssue
 	SignIn
 	SystemSeal
+	UnsealMethodList
+	UnsealMethodAdd
+	UnsealMethodRemove
 	JobList
 	JobRun
 	ForgeCheck

@@ -134,12 +134,19 @@ var rows = [actionEnd]Row{
 	TokenIssue:     {Name: "token_issue", Kinds: Operator}, // in somebody else's name: on the server's own machine only
 	SignIn:         {Name: "sign_in", Kinds: Operator},     // likewise
 	SystemSeal:     {Name: "system_seal", Kinds: Operators},
-	JobList:        {Name: "job_list", Kinds: Operators},
-	JobRun:         {Name: "job_run", Kinds: Operators},
-	ForgeCheck:     {Name: "forge_check", Kinds: Operators},
-	AuditExport:    {Name: "audit_export", Kinds: Operators},
-	AuditVerify:    {Name: "audit_verify", Kinds: Operators},
-	Rekey:          {Name: "rekey", Kinds: Operators},
-	KeysRotate:     {Name: "keys_rotate", Kinds: Operators},
-	RotationList:   {Name: "rotation_list", Kinds: Operators},
+
+	// Who adds or removes one shows another besides: rights alone do not lead to keys.
+	UnsealMethodList:   {Name: "unseal_method_list", Kinds: Operators},
+	UnsealMethodAdd:    {Name: "unseal_method_add", Kinds: Operators},
+	UnsealMethodRemove: {Name: "unseal_method_remove", Kinds: Operators},
+
+	JobList:     {Name: "job_list", Kinds: Operators},
+	JobRun:      {Name: "job_run", Kinds: Operators},
+	ForgeCheck:  {Name: "forge_check", Kinds: Operators},
+	AuditExport: {Name: "audit_export", Kinds: Operators},
+	AuditVerify: {Name: "audit_verify", Kinds: Operators},
+
+	Rekey:        {Name: "rekey", Kinds: Operators}, // who asks for it shows an unseal method besides
+	KeysRotate:   {Name: "keys_rotate", Kinds: Operators},
+	RotationList: {Name: "rotation_list", Kinds: Operators},
 }

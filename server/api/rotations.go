@@ -7,18 +7,28 @@ const (
 	RotationVault = "vault"  // the data key of one vault
 )
 
-// Rekey asks for a new master key and a new root key. It is proven with what opens the
-// instance now: a passphrase, the text of a key file or of the recovery key, or, when
-// both are missing, with what the server was started with.
+// Rekey asks for a new master key and a new root key. Proof is a way to unseal that is
+// there; without it Passphrase is the proof, else what the server was started with.
 type Rekey struct {
-	Passphrase     *Secret  `json:"passphrase"`
-	Key            *Secret  `json:"key"`
+	Proof          *Unseal  `json:"proof"`
+	Passphrase     *Secret  `json:"passphrase"`     // that is to open the new master key too
 	NewRecoveryKey bool     `json:"newRecoveryKey"` // in place of the one there is
 	Drop           []string `json:"drop"`           // ids of unseal methods that are not to open it any more
 }
 
-// Check wants no id twice.
+// Shown is the way to unseal that the request shows, or nil.
+func (r Rekey) Shown() *Unseal {
+	if r.Proof == nil && r.Passphrase != nil {
+		return &Unseal{Passphrase: r.Passphrase}
+	}
+	return r.Proof
+}
+
+// Check wants one proof at most, and no id twice.
 func (r Rekey) Check(f *Fields) {
+	if r.Proof != nil {
+		r.Proof.check(f, "proof.")
+	}
 	seen := make(map[string]bool)
 	for _, id := range r.Drop {
 		if seen[id] {

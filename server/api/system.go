@@ -24,13 +24,15 @@ type APIHealth struct {
 
 // Status tells whether an instance can serve, and how it can be unsealed.
 type Status struct {
-	Initialized bool           `json:"initialized"`
-	Sealed      bool           `json:"sealed"`
-	Version     string         `json:"version"`
-	Methods     []UnsealMethod `json:"methods"`
-	Forge       ForgeStatus    `json:"forge"`
-	LastError   string         `json:"lastError,omitempty"` // why the last unsealing failed
-	AuditKey    string         `json:"auditKey,omitempty"`  // public key that the audit log is signed with; known while unsealed
+	Initialized bool            `json:"initialized"`
+	Sealed      bool            `json:"sealed"`
+	Version     string          `json:"version"`
+	Methods     []UnsealMethod  `json:"methods"`
+	Forge       ForgeStatus     `json:"forge"`
+	LastError   string          `json:"lastError,omitempty"` // why the last unsealing failed
+	Attempts    []UnsealAttempt `json:"attempts,omitempty"`  // all that the last unsealing tried, where that was more than one
+	Shares      *GivenShares    `json:"shares,omitempty"`    // how many were given; while some are and more are needed
+	AuditKey    string          `json:"auditKey,omitempty"`  // public key that the audit log is signed with; known while unsealed
 }
 
 // UnsealMethod is one way to get the master key at start.
@@ -39,6 +41,24 @@ type UnsealMethod struct {
 	Kind        string `json:"kind"`
 	Fingerprint string `json:"fingerprint,omitempty"` // of the key file's or recovery key's public half
 	CreatedAt   Time   `json:"createdAt"`
+	Threshold   int    `json:"threshold,omitempty"` // of shares: how many are needed
+	Total       int    `json:"total,omitempty"`     // of shares: how many there are
+}
+
+// UnsealAttempt is something that was tried without anybody asking, and why it
+// did not open the instance.
+type UnsealAttempt struct {
+	Way    string `json:"way"`
+	Reason string `json:"reason"`
+}
+
+// GivenShares says how far an unsealing with shares is.
+type GivenShares struct {
+	Fingerprint string `json:"fingerprint"` // of the key that they give together
+	Given       int    `json:"given"`
+	Threshold   int    `json:"threshold"`
+	Missing     int    `json:"missing"`
+	ExpiresAt   Time   `json:"expiresAt"` // when those given are forgotten
 }
 
 // Kinds of unseal methods.
@@ -46,6 +66,8 @@ const (
 	MethodPassphrase = "passphrase"
 	MethodKeyFile    = "key-file"
 	MethodRecovery   = "recovery-key"
+	MethodPlugin     = "plugin"
+	MethodShares     = "shares"
 )
 
 // Setup asks a fresh instance to make its keys. Exactly one of Passphrase and
@@ -98,16 +120,25 @@ type Initialized struct {
 }
 
 // Unseal asks to open the instance: with a passphrase, with the text of a key
-// file or of the recovery key, or, when empty, with the method configured at
-// start.
+// file or of the recovery key, with one share or several, or, when empty, with
+// what is configured at start.
 type Unseal struct {
 	Passphrase *Secret `json:"passphrase"`
 	Key        *Secret `json:"key"`
+	Share      *Secret `json:"share"` // several may stand in one text
 }
 
-// Check refuses two keys at once.
-func (r Unseal) Check(f *Fields) {
-	if r.Passphrase != nil && r.Key != nil {
-		f.Add("key", NotAllowed, "Send a passphrase or a key, not both.")
+// Check refuses several at once.
+func (r Unseal) Check(f *Fields) { r.check(f, "") }
+
+func (r Unseal) check(f *Fields, prefix string) {
+	given := 0
+	for _, s := range []*Secret{r.Passphrase, r.Key, r.Share} {
+		if s != nil {
+			given++
+		}
+	}
+	if given > 1 {
+		f.Add(prefix+"key", NotAllowed, "Send one of passphrase, key and share.")
 	}
 }

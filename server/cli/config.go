@@ -30,6 +30,7 @@ type settings struct {
 	KeyFile         string         `key:"unseal.key_file" flag:"key-file" help:"unseal with this key file"`
 	PassphraseFile  string         `key:"unseal.passphrase_file" flag:"passphrase-file" help:"unseal with the passphrase in this file"`
 	Passphrase      string         `key:"unseal.passphrase" only:"env"`
+	Key             string         `key:"unseal.key" only:"env"`
 	WorkFactor      int            `key:"unseal.work_factor" default:"18" help:"cost of a new passphrase, 17 to 20: memory doubles with each step, 256 MiB at 18"`
 	ForgeKind       string         `key:"forge.kind" default:"local" oneof:"local,github,gitea,forgejo,gitlab" help:"code host that decides who may do what: local (built in), github, gitea, forgejo or gitlab"`
 	ForgeURL        string         `key:"forge.url" help:"address of the code host (default: the public github.com or gitlab.com)"`
@@ -94,6 +95,8 @@ type settings struct {
 	Level           string         `key:"log.level" default:"info" oneof:"debug,info,warn,error" help:"debug, info, warn or error"`
 	Format          string         `key:"log.format" default:"text" oneof:"text,json" help:"text or json"`
 
+	Credentials string // directory of systemd credentials, which systemd names
+
 	PlanLimits []server.PlanLimit // keys plans.<plan>.<limit>: a table, so no field for each
 	PlanPrices []server.PlanPrice // keys billing.stripe.prices.<plan>.monthly and yearly: likewise
 }
@@ -104,7 +107,8 @@ func (s settings) config() server.Config {
 		Listen: s.Listen, PublicURL: s.PublicURL, Data: s.Data, TrustedProxies: s.TrustedProxies,
 		Store: server.StoreConfig{MaxSize: s.MaxSize},
 		Unseal: server.UnsealConfig{
-			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, KeyFile: s.KeyFile, WorkFactor: s.WorkFactor,
+			Passphrase: s.Passphrase, PassphraseFile: s.PassphraseFile, Key: s.Key, KeyFile: s.KeyFile, Credentials: s.Credentials,
+			WorkFactor: s.WorkFactor,
 		},
 		Forge: s.forge(), Hosting: s.hosting(), AllowedOrigins: s.AllowedOrigins,
 		Audit: server.AuditConfig{Reads: s.Reads, Stream: s.Stream},
@@ -250,16 +254,15 @@ func loadSettings(f *pflag.FlagSet, env environ) (*settings, error) {
 			return nil, failf(exitInvalid, "%s: %s.", source, err)
 		}
 	}
-	if err := oneMethod(&out, f, env); err != nil {
-		return nil, err
-	}
+	out.Credentials = env.get("CREDENTIALS_DIRECTORY")
 	if out.Data == "" {
 		out.Data = defaultData(env)
 	}
 	return &out, nil
 }
 
-// oneMethod keeps the unseal method of the highest rank where several are set.
+// oneMethod keeps the unseal method of the highest rank where several are set, for
+// a fresh instance: it gets one.
 func oneMethod(s *settings, f *pflag.FlagSet, env environ) error {
 	byFlag := func(name string) bool { fl := f.Lookup(name); return fl != nil && fl.Changed }
 	switch {

@@ -141,7 +141,6 @@ func TestConfigMistakesAreNamed(t *testing.T) {
 		{"trusted_proxies: [here]\n", nil, `"here" is no address`},
 		{"listen: [a, b]\n", nil, "listen: takes one value"},
 		{"unseal: {passphrase: x}\n", nil, "Set COFFER_UNSEAL_PASSPHRASE"},
-		{"unseal: {key_file: a, passphrase_file: b}\n", nil, "Keep one of them"},
 		{"a: [\n", nil, "is no YAML"},
 		{"", environ{"COFFER_STORE_MAX_SIZE=lots"}, "COFFER_STORE_MAX_SIZE: "},
 	} {
@@ -152,15 +151,34 @@ func TestConfigMistakesAreNamed(t *testing.T) {
 	}
 }
 
-func TestOneUnsealMethodWins(t *testing.T) {
+func TestAFreshInstanceGetsOneUnsealMethod(t *testing.T) {
 	env := environ{"COFFER_UNSEAL_PASSPHRASE=canary", "COFFER_UNSEAL_KEY_FILE=/env"}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s, err := load(t, "unseal: {passphrase_file: /file}\n", env)
-	if err != nil || s.Passphrase != "canary" || s.KeyFile != "" || s.PassphraseFile != "" {
+	if err != nil || s.Passphrase != "canary" || s.KeyFile != "/env" || s.PassphraseFile != "/file" {
+		t.Errorf("a start tries all: got %+v, %v", s, err)
+	}
+	if err := oneMethod(s, flags, env); err != nil || s.Passphrase != "canary" || s.KeyFile != "" || s.PassphraseFile != "" {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	s, err = load(t, "", env, "--key-file", "/flag")
-	if err != nil || s.KeyFile != "/flag" || s.Passphrase != "" {
+	settingFlags(flags)
+	if err := flags.Parse([]string{"--key-file", "/flag"}); err != nil {
+		t.Fatal(err)
+	}
+	s, err = loadSettings(flags, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := oneMethod(s, flags, env); err != nil || s.KeyFile != "/flag" || s.Passphrase != "" {
 		t.Errorf("got %+v, %v", s, err)
+	}
+	s, err = load(t, "unseal: {key_file: a, passphrase_file: b}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = oneMethod(s, pflag.NewFlagSet("", pflag.ContinueOnError), nil)
+	if err == nil || !strings.Contains(err.Error(), "Keep one of them") || exitCode(err) != exitInvalid {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -49,6 +49,9 @@ passphrase; elsewhere a key file is made in the data directory.`,
 			if err != nil {
 				return err
 			}
+			if err := oneMethod(s, cmd.Flags(), a.env); err != nil {
+				return err
+			}
 			o.keyFile, o.passphraseFile, o.settings = s.KeyFile, s.PassphraseFile, s
 			return runInit(cmd.Context(), o, a.out)
 		},

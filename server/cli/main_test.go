@@ -20,7 +20,10 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
 	cryptotest.CheapKDF()
-	testscript.Main(m, map[string]func(){"coffer": func() { os.Exit(Main()) }})
+	testscript.Main(m, map[string]func(){
+		"coffer":                func() { os.Exit(Main()) },
+		"age-plugin-coffertest": func() {}, // never called: a test binary of this name is the plugin
+	})
 }
 
 func TestStories(t *testing.T) {
@@ -38,6 +41,7 @@ func TestStories(t *testing.T) {
 			"exits":   exitsWith,
 			"lines":   linesToPaste,
 			"mode":    hasMode,
+			"plugin":  makePluginKey,
 			"browser": playBrowser,
 			"vercel":  playVercel(vercel),
 		},
@@ -119,6 +123,14 @@ func linesToPaste(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(script), 0o600))
+}
+
+// makePluginKey writes the identity file of an age plugin that behaves as told.
+func makePluginKey(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: plugin BEHAVIOUR FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), cryptotest.PluginIdentity(args[0]), 0o600))
 }
 
 // hasMode wants a file to have a mode, in octal.

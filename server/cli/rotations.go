@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -28,24 +29,27 @@ the old master key opens nothing of this data any more; backups from before stil
 open with it. Nobody's passphrase, key file or recovery key changes: each opens
 the new master key.
 
-It is proven with what opens the instance now: --passphrase-file, --key-file or
---recovery-key-file, else what the server was started with. A passphrase can
-only be carried over when it is given in one of these ways. A method that cannot
-be carried over is named, and nothing is done; --drop ID goes on without it.
+A way that opens the server has to be shown: --key-file (for the recovery key,
+too), --share-file or --passphrase-file; else what the server was started with;
+else a terminal is asked. A passphrase goes on opening it only when it is given
+in one of these ways, perhaps beside a key. A method that cannot be carried over
+is named, and nothing is done; --drop ID goes on without it.
 
 When the command is cut short, or the server is killed, it goes on by itself
 after the next start.`,
 		Example: `  coffer rekey
-  coffer rekey --recovery-key-file recovery.txt --new-recovery-key`,
+  coffer rekey --key-file recovery.txt --new-recovery-key`,
 		Args: args(0, 0),
 	})
 	f := cmd.Flags()
-	f.StringVar(&o.recoveryKeyFile, "recovery-key-file", "", "file with the recovery key; - is standard input")
+	f.Lookup("key-file").Usage = "show this key file, or the file with the recovery key"
+	f.Lookup("passphrase-file").Usage = "show the passphrase in this file, or have it carried over"
+	f.StringArrayVar(&o.shareFiles, "share-file", nil, "show the shares in this file; may be repeated")
 	f.BoolVar(&o.newRecoveryKey, "new-recovery-key", false, "make a new recovery key; the one there is opens nothing any more")
 	f.StringArrayVar(&o.drop, "drop", nil, "id of an unseal method that is not to open the instance any more; may be given again")
 	f.BoolVar(&o.noWait, "no-wait", false, "do not wait until every data key is wrapped anew")
 	cmd.RunE = func(cmd *cobra.Command, list []string) error {
-		if err := oneOf(cmd, "key-file", "recovery-key-file"); err != nil {
+		if err := oneOf(cmd, "key-file", "share-file"); err != nil {
 			return err
 		}
 		o.passphraseFile, _ = cmd.Flags().GetString("passphrase-file")
@@ -65,9 +69,17 @@ func runRekey(ctx context.Context, o rekeyOptions, c *client.Client, out *consol
 	if err := out.confirm(ctx, "Replace the master key? What opens the server now opens the new one too."); err != nil {
 		return err
 	}
-	stop := out.working("Making the keys")
-	made, err := c.Rekey(ctx, req)
-	stop()
+	made, err := rekey(ctx, req, c, out)
+	if api.CodeOf(err) == api.Forbidden && req.Shown() == nil && out.canAsk() && !out.yes {
+		out.note("%s", describe(err))
+		text, hidden := out.hidden(ctx, "Passphrase or recovery key that opens the server (empty: give up): ")
+		if hidden != nil || text == "" {
+			return errors.Join(hidden, err)
+		}
+		shown := recognized(text)
+		req.Proof = &shown
+		made, err = rekey(ctx, req, c, out)
+	}
 	if err != nil {
 		return err
 	}
@@ -77,7 +89,12 @@ func runRekey(ctx context.Context, o rekeyOptions, c *client.Client, out *consol
 	return awaitRotation(ctx, c, out)
 }
 
-// request reads what the caller brings. With nothing, somebody at a terminal is asked.
+func rekey(ctx context.Context, req api.Rekey, c *client.Client, out *console) (*api.Rekeyed, error) {
+	defer out.working("Making the keys")()
+	return c.Rekey(ctx, req)
+}
+
+// request reads what the caller brings.
 func (o rekeyOptions) request(ctx context.Context, out *console) (api.Rekey, error) {
 	req := api.Rekey{NewRecoveryKey: o.newRecoveryKey, Drop: o.drop}
 	if o.passphraseFile != "" {
@@ -87,19 +104,13 @@ func (o rekeyOptions) request(ctx context.Context, out *console) (api.Rekey, err
 		}
 		req.Passphrase = passphrase(text).Passphrase
 	}
-	if name := first(o.keyFile, o.recoveryKeyFile); name != "" {
-		text, err := out.readSecretFile(name)
-		if err != nil {
-			return req, err
-		}
-		req.Key = new(api.NewSecret(text))
+	if o.keyFile == "" && len(o.shareFiles) == 0 {
+		return req, nil
 	}
-	if req.Passphrase == nil && req.Key == nil && out.canAsk() {
-		u, err := unsealOptions{}.read(ctx, out)
-		req.Passphrase, req.Key = u.Passphrase, u.Key
-		return req, err
-	}
-	return req, nil
+	o.passphraseFile = ""
+	shown, err := o.read(ctx, out)
+	req.Proof = &shown
+	return req, err
 }
 
 // show prints what came of it at once: a new recovery key is shown once only.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 type unsealOptions struct {
 	passphraseFile, keyFile, recoveryKeyFile string
+	shareFiles                               []string
 }
 
 func newUnseal(a *app) *cobra.Command {
@@ -21,14 +23,18 @@ func newUnseal(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unseal",
 		Short: "Unseal the running server",
-		Long: `Unseal the running server with a passphrase, a key file or the recovery key.
-Without a flag it is asked for, or read from standard input; an empty input
-tries what the server was started with.
+		Long: `Unseal the running server with a passphrase, a key file, the recovery key, or
+shares of a key. Without a flag it is asked for, or read from standard input; an
+empty input tries what the server was started with.
+
+Shares may be given one by one, by different people and from different machines,
+or several at once. While more are needed the server keeps those that it got for
+ten minutes, and the exit code is 7.
 
 The server is the one running on the data directory, or that of --server.`,
 		Args: args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf(cmd, "passphrase-file", "key-file", "recovery-key-file"); err != nil {
+			if err := oneOf(cmd, "passphrase-file", "key-file", "recovery-key-file", "share-file"); err != nil {
 				return err
 			}
 			c, err := a.running(cmd)
@@ -43,6 +49,7 @@ The server is the one running on the data directory, or that of --server.`,
 	f.StringVar(&o.passphraseFile, "passphrase-file", "", "file with the passphrase; - is standard input")
 	f.StringVar(&o.keyFile, "key-file", "", "key file; - is standard input")
 	f.StringVar(&o.recoveryKeyFile, "recovery-key-file", "", "file with the recovery key; - is standard input")
+	f.StringArrayVar(&o.shareFiles, "share-file", nil, "file with one share or several; - is standard input; may be repeated")
 	return cmd
 }
 
@@ -65,6 +72,9 @@ func runUnseal(ctx context.Context, o unsealOptions, c *client.Client, out *cons
 	if err != nil {
 		return err
 	}
+	if u.Share != nil {
+		return giveShares(ctx, *u.Share, c, out)
+	}
 	stop := out.working("Unsealing")
 	err = c.Unseal(ctx, u)
 	stop()
@@ -84,21 +94,76 @@ func (o unsealOptions) read(ctx context.Context, out *console) (u api.Unseal, er
 		text, err = out.readSecretFile(first(o.keyFile, o.recoveryKeyFile))
 		key := api.NewSecret(text)
 		return api.Unseal{Key: &key}, err
+	case len(o.shareFiles) > 0:
+		return readShares(o.shareFiles, out)
 	case out.canAsk():
-		text, err = out.hidden(ctx, "Passphrase or recovery key (empty: as configured): ")
+		text, err = out.hidden(ctx, "Passphrase, recovery key or share (empty: as configured): ")
 	default:
 		var data []byte
 		data, err = out.readAll("-")
 		text = strings.TrimRight(string(data), "\r\n")
 	}
-	switch {
-	case err != nil || text == "":
+	if err != nil || text == "" {
 		return api.Unseal{}, err
-	case strings.Contains(strings.ToUpper(text), "AGE-SECRET-KEY-"):
-		key := api.NewSecret(text)
-		return api.Unseal{Key: &key}, nil
+	}
+	return recognized(text), nil
+}
+
+// recognized is a passphrase, a key or a share, by how the text looks.
+func recognized(text string) api.Unseal {
+	s := api.NewSecret(text)
+	switch upper := strings.ToUpper(text); {
+	case strings.Contains(upper, "COFFER-SHARE"):
+		return api.Unseal{Share: &s}
+	case strings.Contains(upper, "AGE-SECRET-KEY-"):
+		return api.Unseal{Key: &s}
 	default:
-		return passphrase(text), nil
+		return api.Unseal{Passphrase: &s}
+	}
+}
+
+// readShares puts the shares of several files into one text.
+func readShares(files []string, out *console) (api.Unseal, error) {
+	var all []string
+	for _, name := range files {
+		text, err := out.readSecretFile(name)
+		if err != nil {
+			return api.Unseal{}, err
+		}
+		all = append(all, text)
+	}
+	s := api.NewSecret(strings.Join(all, "\n"))
+	return api.Unseal{Share: &s}, nil
+}
+
+// giveShares gives what there is and asks for the next one, where somebody can be
+// asked.
+func giveShares(ctx context.Context, share api.Secret, c *client.Client, out *console) error {
+	for {
+		more, err := c.UnsealWithShares(ctx, share)
+		if err != nil {
+			return err
+		}
+		if more == nil {
+			return out.done(map[string]bool{"sealed": false}, "Unsealed.")
+		}
+		report := struct {
+			Sealed bool             `json:"sealed"`
+			Shares *api.GivenShares `json:"shares"`
+		}{true, more}
+		err = out.done(report, "Taken: %d of %s of key %s. The server keeps them until %s.",
+			more.Given, counted(more.Threshold, "share"), more.Fingerprint, when(more.ExpiresAt))
+		if err != nil || !out.canAsk() {
+			return errors.Join(err, quietExit(exitSealed))
+		}
+		text, err := out.hidden(ctx, fmt.Sprintf("Next share (%d missing; empty: leave the rest to others): ", more.Missing))
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			return quietExit(exitSealed)
+		}
+		share = api.NewSecret(text)
 	}
 }
 
@@ -236,14 +301,20 @@ func statusRows(o statusOptions, st *api.Status) [][]string {
 	}
 	rows := [][]string{{"where", o.where}, {"server", server}, {"state", state}}
 	for _, m := range st.Methods {
-		rows = append(rows, []string{"opens with", strings.TrimSpace(fmt.Sprintf("%s %s", m.Kind, m.Fingerprint)) + ", since " + when(m.CreatedAt)})
+		rows = append(rows, []string{"opens with", strings.TrimSpace(fmt.Sprintf("%s %s", kindOfMethod(m), m.Fingerprint)) + ", since " + when(m.CreatedAt)})
+	}
+	if g := st.Shares; g != nil {
+		rows = append(rows, []string{"shares", fmt.Sprintf("%d of %d given for key %s, kept until %s", g.Given, g.Threshold, g.Fingerprint, when(g.ExpiresAt))})
 	}
 	rows = append(rows, []string{"code host", codeHost(st.Forge)})
 	if st.AuditKey != "" {
 		rows = append(rows, []string{"audit key", st.AuditKey})
 	}
-	if st.LastError != "" {
+	if st.LastError != "" && len(st.Attempts) == 0 {
 		rows = append(rows, []string{"last error", st.LastError})
+	}
+	for _, t := range st.Attempts {
+		rows = append(rows, []string{"tried", t.Way + ": " + t.Reason})
 	}
 	return rows
 }

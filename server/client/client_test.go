@@ -66,6 +66,14 @@ func TestValuesReachTheServer(t *testing.T) {
 		},
 		"passphrase": func() error { return c.Unseal(t.Context(), api.Unseal{Passphrase: &secret}) },
 		"key":        func() error { return c.Unseal(t.Context(), api.Unseal{Key: &secret}) },
+		"share": func() error {
+			_, err := c.UnsealWithShares(t.Context(), secret)
+			return err
+		},
+		"proof": func() error {
+			_, err := c.RemoveUnsealMethod(t.Context(), api.RemoveUnsealMethod{ID: "x", Proof: &api.Unseal{Key: &secret}})
+			return err
+		},
 		"password": func() error {
 			_, err := c.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: secret})
 			return err

@@ -11,11 +11,11 @@ import (
 // shown this once.
 func (c *Client) Rekey(ctx context.Context, r api.Rekey) (*api.Rekeyed, error) {
 	return call[api.Rekeyed](ctx, c, operator(http.MethodPost, struct {
+		Proof          *proof        `json:"proof,omitempty"`
 		Passphrase     *api.Revealed `json:"passphrase,omitempty"`
-		Key            *api.Revealed `json:"key,omitempty"`
 		NewRecoveryKey bool          `json:"newRecoveryKey,omitempty"`
 		Drop           []string      `json:"drop,omitempty"`
-	}{revealOrNull(r.Passphrase), revealOrNull(r.Key), r.NewRecoveryKey, r.Drop}, "rekey"))
+	}{newProof(r.Proof), revealOrNull(r.Passphrase), r.NewRecoveryKey, r.Drop}, "rekey"))
 }
 
 // Rotate replaces the data key of a vault, or of all vaults.

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 
 	"coffer/server/api"
@@ -33,10 +35,39 @@ func (c *Client) Initialize(ctx context.Context, i api.Initialize) (*api.Initial
 
 // Unseal opens a sealed instance.
 func (c *Client) Unseal(ctx context.Context, u api.Unseal) error {
-	return c.do(ctx, request{method: http.MethodPost, path: []string{"sys", "unseal"}, body: struct {
-		Passphrase *api.Revealed `json:"passphrase,omitempty"`
-		Key        *api.Revealed `json:"key,omitempty"`
-	}{revealOrNull(u.Passphrase), revealOrNull(u.Key)}})
+	return c.do(ctx, unsealing(u))
+}
+
+// UnsealWithShares gives a share of a key, or several in one text. While more are
+// needed it says how many; it returns nil when the instance is open.
+func (c *Client) UnsealWithShares(ctx context.Context, share api.Secret) (*api.GivenShares, error) {
+	raw, err := c.roundTrip(ctx, unsealing(api.Unseal{Share: &share}))
+	if err != nil || len(raw) == 0 {
+		return nil, err
+	}
+	var a answer[api.GivenShares]
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, c.networkError(errors.New("the answer is not what coffer sends"))
+	}
+	return &a.Data, nil
+}
+
+func unsealing(u api.Unseal) request {
+	return request{method: http.MethodPost, path: []string{"sys", "unseal"}, body: newProof(&u)}
+}
+
+// proof is a way to unseal that shows itself.
+type proof struct {
+	Passphrase *api.Revealed `json:"passphrase,omitempty"`
+	Key        *api.Revealed `json:"key,omitempty"`
+	Share      *api.Revealed `json:"share,omitempty"`
+}
+
+func newProof(u *api.Unseal) *proof {
+	if u == nil {
+		return nil
+	}
+	return &proof{revealOrNull(u.Passphrase), revealOrNull(u.Key), revealOrNull(u.Share)}
 }
 
 // Seal closes the instance at once. Only an operator may.

@@ -257,6 +257,10 @@ const (
 	syncStopped       notice = "sync-stopped"
 
 	trialStarted notice = "trial-started"
+
+	unsealMethodAdded   notice = "unseal-method-added"
+	unsealMethodRemoved notice = "unseal-method-removed"
+	lastRecoveryRemoved notice = "last-recovery-removed"
 )
 
 var notices = map[notice]string{
@@ -307,6 +311,10 @@ var notices = map[notice]string{
 	syncStopped:       "The sync stops as soon as the provider has answered. What was done stays done.",
 
 	trialStarted: "The trial has begun.",
+
+	unsealMethodAdded:   "It opens the server from now on.",
+	unsealMethodRemoved: "It opens the server no more.",
+	lastRecoveryRemoved: "The last recovery key is removed. Make a new one: whoever loses what is left loses everything.",
 }
 
 // notice is what was just done, to be shown now and never again, and the secrets

@@ -82,6 +82,7 @@ type face struct {
 	gate     gate
 	operator bool
 	unseals  *throttle
+	made     spentForms
 	limits   limits
 	patience time.Duration // requestTime, but for tests
 	describe func() description

@@ -37,6 +37,7 @@ func routes() []route {
 		trash   = vault + "/trash"
 		envs    = vault + "/environments"
 		org     = "/v1/orgs/:org"
+		methods = "/v1/operator/unseal-methods"
 	)
 	gated := []route{
 		{get, "/v1/vaults", access.VaultList, inGeneral, page((*door).ListVaults)},
@@ -112,6 +113,9 @@ func routes() []route {
 		{post, "/v1/auth/device/deny", access.DeviceDeny, inGeneral, answer((*door).DenyDevice)},
 
 		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
+		{get, methods, access.UnsealMethodList, inGeneral, answer((*door).UnsealMethods)},
+		{post, methods, access.UnsealMethodAdd, inGeneral, proven((*door).AddUnsealMethod)},
+		{remove, methods + "/:id", access.UnsealMethodRemove, inGeneral, proven((*door).RemoveUnsealMethod)},
 		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
 		{put, "/v1/operator/users/disabled", access.LocalUserDisable, inGeneral, answer((*door).DisableLocalUser)},
 		{post, "/v1/operator/orgs", access.LocalOrgAdd, inGeneral, answer((*door).AddLocalOrg)},

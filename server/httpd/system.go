@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"coffer/server/api"
+	"coffer/server/warden"
 )
 
 // health tells that the process lives, and in which state.
@@ -85,8 +86,32 @@ func unseal(x *exchange) error {
 	if err := x.Warden.Unseal(x.ctx, *req); err != nil {
 		return err
 	}
+	if st := x.Warden.Status(x.ctx); st.Sealed && st.Shares != nil {
+		return x.writeJSON(http.StatusAccepted, &envelope{st.Shares, api.Meta{RequestID: x.id}})
+	}
 	x.write(http.StatusNoContent, nil)
 	return nil
+}
+
+// proven is the operation of somebody who shows a key with it: it has the throttle
+// of those who try one.
+func proven[Req request, Res any](op func(*door, context.Context, warden.Caller, Req) (Res, error)) operation {
+	b := newBinder(reflect.TypeFor[Req]())
+	return func(x *exchange) error {
+		req, err := ask[Req](x, b)
+		if err != nil {
+			return err
+		}
+		if err := x.enterThrottle(); err != nil {
+			return err
+		}
+		defer x.unseals.leave()
+		res, err := op(x.Warden, x.ctx, x.who, *req)
+		if err != nil {
+			return err
+		}
+		return x.send(res, nil)
+	}
 }
 
 // attempt reads a request that tries a key, and enters the throttle for it.

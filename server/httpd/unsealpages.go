@@ -40,15 +40,25 @@ func (x *exchange) unsealForm(back, problem string) web.Unseal {
 		p.Return = ""
 	}
 	p.Methods = shownMethods(st.Methods)
+	for _, a := range st.Attempts {
+		p.Attempts = append(p.Attempts, web.UnsealAttempt{Way: a.Way, Reason: a.Reason})
+	}
+	if g := st.Shares; g != nil {
+		p.Given = &web.GivenShares{Given: g.Given, Threshold: g.Threshold, Missing: g.Missing, Fingerprint: g.Fingerprint, Until: g.ExpiresAt.Time}
+	}
 	return p
 }
 
 func shownMethods(all []api.UnsealMethod) []web.UnsealMethod {
 	shown := make([]web.UnsealMethod, 0, len(all))
 	for _, m := range all {
-		shown = append(shown, web.UnsealMethod{Kind: m.Kind, Fingerprint: m.Fingerprint, Since: m.CreatedAt.Time})
+		shown = append(shown, shownUnsealMethod(m))
 	}
 	return shown
+}
+
+func shownUnsealMethod(m api.UnsealMethod) web.UnsealMethod {
+	return web.UnsealMethod{Kind: m.Kind, Fingerprint: m.Fingerprint, Since: m.CreatedAt.Time, Threshold: m.Threshold, Total: m.Total}
 }
 
 // unsealInBrowser tries a key that somebody typed, pasted or chose a file for. An
@@ -63,7 +73,11 @@ func unsealInBrowser(x *exchange, form url.Values) error {
 		err = x.Warden.Unseal(x.ctx, req)
 	}
 	if err == nil {
-		x.leadTo(ownPage(form.Get("return")))
+		back := ownPage(form.Get("return"))
+		if x.gate.State() == api.StateSealed { // more shares are needed
+			back = unsealPath + "?return=" + url.QueryEscape(back)
+		}
+		x.leadTo(back)
 		return nil
 	}
 	e := x.public(err)
@@ -83,8 +97,14 @@ func unsealWith(form url.Values) (api.Unseal, error) {
 		return api.Unseal{}, nil
 	case form.Get("passphrase") != "":
 		return api.Unseal{Passphrase: secret(form.Get("passphrase"))}, nil
+	case form.Get("share") != "":
+		return api.Unseal{Share: secret(form.Get("share"))}, nil
+	case looksLikeShare(form.Get("file")):
+		return api.Unseal{Share: secret(form.Get("file"))}, nil
 	case form.Get("file") != "":
 		return api.Unseal{Key: secret(form.Get("file"))}, nil
+	case looksLikeShare(form.Get("key")):
+		return api.Unseal{Share: secret(form.Get("key"))}, nil
 	case form.Get("key") != "":
 		return api.Unseal{Key: secret(form.Get("key"))}, nil
 	default:

@@ -22,7 +22,7 @@ var packer = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 // neverBack are fields that no page gives back: what is typed into them proves
 // something. A form that has one leads to the sign-in without it.
 var neverBack = map[string]bool{
-	"password": true, "passphrase": true, "again": true, "claim": true, "characters": true, confirmField: true, "token": true,
+	"password": true, "passphrase": true, "again": true, "claim": true, "characters": true, confirmField: true, "token": true, "proof": true,
 }
 
 // keep answers a form of whoever is signed in no more: with a page that holds the

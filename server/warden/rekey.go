@@ -63,18 +63,17 @@ type rekeying struct {
 	master  *crypto.Master
 	key     *crypto.Identity // the new recovery key, or nil
 	begun   store.Rotation
+	proof   opened
 }
 
 // prepare makes all keys and files, outside of any transaction: passphrases take time.
 func (r *rekeying) prepare(ctx context.Context) (err error) {
-	if r.methods, err = r.w.methods(ctx); err != nil {
+	if r.before, r.methods, err = r.w.instanceWithMethods(ctx); err != nil {
 		return err
 	}
 	var total int
 	err = r.w.store.View(ctx, func(s store.Reader) (err error) {
-		if r.before, err = s.Instance(); err == nil {
-			total, err = s.CountVaultKeys()
-		}
+		total, err = s.CountVaultKeys()
 		return err
 	})
 	if err != nil {
@@ -84,31 +83,16 @@ func (r *rekeying) prepare(ctx context.Context) (err error) {
 		return errRekeying()
 	}
 	r.begun.Total = total
-	if err := r.prove(); err != nil {
+	if r.proof, err = r.w.prove(ctx, r.methods, r.before, r.req.Shown()); err != nil {
 		return err
 	}
 	if r.master, err = crypto.NewMaster(); err != nil {
 		return err
 	}
-	if err := r.carry(); err != nil {
+	if err := r.carry(ctx); err != nil {
 		return err
 	}
 	return r.newRoot()
-}
-
-// prove opens the root key with what the caller brings, or with what the server was
-// started with.
-func (r *rekeying) prove() error {
-	proof, err := r.w.master(r.methods, api.Unseal{Passphrase: r.req.Passphrase, Key: r.req.Key})
-	if err != nil {
-		return err
-	}
-	keys, err := openKeyring(proof, r.before)
-	if err != nil {
-		return err
-	}
-	keys.destroy()
-	return nil
 }
 
 func (r *rekeying) newRoot() error {
@@ -173,7 +157,7 @@ func (r *rekeying) write(tx store.Tx, j *journal) error {
 		return err
 	}
 	for _, m := range r.methods {
-		if err := tx.DeleteMethod(m); err != nil {
+		if err := tx.DeleteMethod(m.ID); err != nil {
 			return err
 		}
 	}
@@ -217,7 +201,7 @@ func (r *rekeying) answer() *api.Rekeyed {
 }
 
 // carry makes the files of all methods for the new master key.
-func (r *rekeying) carry() error {
+func (r *rekeying) carry(ctx context.Context) error {
 	if err := r.knowsDropped(); err != nil {
 		return err
 	}
@@ -228,7 +212,7 @@ func (r *rekeying) carry() error {
 			r.dropped = append(r.dropped, m)
 			continue
 		}
-		file, why, err := r.wrapFor(&m)
+		file, why, err := r.carryOver(ctx, &m)
 		if err != nil {
 			return err
 		}
@@ -270,19 +254,24 @@ func (r *rekeying) knowsDropped() error {
 	return nil
 }
 
-// wrapFor is the new master key in a file for a method, or why there can be none.
-func (r *rekeying) wrapFor(m *store.Method) (file []byte, why string, err error) {
+// carryOver is the new master key in a file for a method, or why there can be none.
+func (r *rekeying) carryOver(ctx context.Context, m *store.Method) (file []byte, why string, err error) {
 	if m.Kind == api.MethodPassphrase {
-		return r.wrapForPassphrase(*m)
+		return r.carryPassphrase(*m)
 	}
-	if !r.keys.under.Load().vouched(*m) && !r.brought(m) {
+	if r.proof.method.ID == m.ID && r.proof.recipient != "" {
+		m.Recipient = r.proof.recipient // of the very key that was shown
+	} else if !r.keys.under.Load().vouched(*m) {
 		return nil, "its public half is not known for sure; unseal once with that key first, or bring it along", nil
 	}
-	file, err = crypto.WrapIdentity(r.master, m.Recipient)
+	file, err = wrapFor(ctx, r.master, *m)
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return nil, e.Message, nil
+	}
 	return file, "", err
 }
 
-func (r *rekeying) wrapForPassphrase(m store.Method) (file []byte, why string, err error) {
+func (r *rekeying) carryPassphrase(m store.Method) (file []byte, why string, err error) {
 	for _, passphrase := range r.passphrases() {
 		_, err := crypto.UnwrapPassphrase(m.File, passphrase)
 		if err == nil {
@@ -298,30 +287,19 @@ func (r *rekeying) wrapForPassphrase(m store.Method) (file []byte, why string, e
 
 // passphrases are those at hand: of the request, and of the configuration.
 func (r *rekeying) passphrases() (all [][]byte) {
-	if r.req.Passphrase != nil {
-		all = append(all, []byte(r.req.Passphrase.Reveal()))
+	given := []*api.Secret{r.req.Passphrase}
+	if r.req.Proof != nil {
+		given = append(given, r.req.Proof.Passphrase)
 	}
-	if r.w.start.passphrase != nil {
-		if configured, err := r.w.start.passphrase(); err == nil {
-			all = append(all, configured)
+	for _, p := range given {
+		if p != nil {
+			all = append(all, []byte(p.Reveal()))
+		}
+	}
+	for _, s := range r.w.start.configured.Sources {
+		if text, err := s.Read(); err == nil && s.Kind == api.MethodPassphrase {
+			all = append(all, text)
 		}
 	}
 	return all
-}
-
-// brought reports whether the request brings the key of this method itself, and then
-// takes its public half from there.
-func (r *rekeying) brought(m *store.Method) bool {
-	if r.req.Key == nil {
-		return false
-	}
-	identity, err := crypto.ParseIdentity([]byte(r.req.Key.Reveal()))
-	if err != nil {
-		return false
-	}
-	if _, err := crypto.UnwrapIdentity(m.File, identity); err != nil {
-		return false
-	}
-	m.Recipient, m.Fingerprint = identity.Recipient(), identity.Fingerprint()
-	return true
 }

@@ -73,17 +73,28 @@ func (u *rooted) vouch(m *store.Method) { m.Vouched = u.voucher(*m) }
 
 // vouched reports whether vouch marked the method as it is now.
 func (u *rooted) vouched(m store.Method) bool {
-	return m.Recipient != "" && hmac.Equal(m.Vouched, u.voucher(m))
+	return m.Vouched != nil && hmac.Equal(m.Vouched, u.voucher(m))
 }
 
 func (u *rooted) voucher(m store.Method) []byte {
-	if m.Recipient == "" {
+	if m.Recipient == "" && m.Identity == "" {
 		return nil
 	}
 	mac := hmac.New(sha256.New, u.vouches[:])
 	mac.Write(m.ID[:])
-	mac.Write([]byte(m.Kind + "\x00" + m.Recipient))
+	mac.Write([]byte(m.Kind + "\x00" + m.Recipient + "\x00" + m.Identity))
 	return mac.Sum(nil)
+}
+
+// vouch marks a method that is about to be written.
+func (w *Warden) vouch(r store.Reader, m *store.Method) error {
+	return w.withKeys(func(k *keyring) error {
+		if err := k.inForce(r); err != nil {
+			return err
+		}
+		k.under.Load().vouch(m)
+		return nil
+	})
 }
 
 // dropOldRoot forgets a root key that nothing is wrapped under any more, when no

@@ -1,11 +1,9 @@
 package warden
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,35 +23,34 @@ type startState struct {
 	initialized atomic.Bool
 	claim       atomic.Pointer[string] // the one-time token, while uninitialised
 	wizard      wizard                 // a browser that is setting the instance up; under the sealing lock
+	given       given                  // shares that were given; under the sealing lock
 	mu          sync.Mutex
 	lastError   string
-	keyFile     string // where a key file asked for by Initialize goes, and what Unseal tries by itself
-	passphrase  func() ([]byte, error)
+	attempts    []api.UnsealAttempt
+	progress    *api.GivenShares
+	configured  Start
 }
 
 // Start is how an instance may be unsealed without anybody asking: what its
-// operator configured.
+// operator configured. The key file comes first, then the sources in their order,
+// then the places where key files were when they were added, then plugins.
 type Start struct {
-	KeyFile    string                 // "" means where the key file was when it was added; a new one goes there
-	Passphrase func() ([]byte, error) // nil for none
-	NewKeyFile string                 // where Initialize writes a key file when KeyFile names no place
+	KeyFile    string // where a new key file goes, too
+	Sources    []Source
+	NewKeyFile string // where Initialize writes a key file when KeyFile names no place
 }
 
 // Open looks at what the store holds and tries to unseal as configured. Failing
 // to is not an error: the instance stays sealed and Status says why. The claim
 // token is for whoever may initialise a fresh instance, and "" otherwise.
 func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
-	w.start.keyFile, w.start.passphrase = cmp.Or(s.KeyFile, s.NewKeyFile), s.Passphrase
-	var methods []store.Method
+	w.start.configured = s
 	err = w.store.View(ctx, func(r store.Reader) error {
 		_, err := r.Instance()
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
 		w.start.initialized.Store(err == nil)
-		if err == nil {
-			methods, err = r.Methods()
-		}
 		return err
 	})
 	if err != nil {
@@ -67,24 +64,10 @@ func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
 		w.start.claim.Store(&claim)
 		return claim, err
 	}
-	if s.KeyFile != "" {
-		w.start.keyFile = s.KeyFile
-	} else {
-		w.start.keyFile = recordedKeyFile(methods)
-	}
 	if err := w.Unseal(ctx, api.Unseal{}); err != nil {
 		w.log.Warn("still sealed", "reason", err)
 	}
 	return "", nil
-}
-
-func recordedKeyFile(methods []store.Method) string {
-	for _, m := range methods {
-		if m.Path != "" {
-			return m.Path
-		}
-	}
-	return ""
 }
 
 func (w *Warden) errSealed() *api.Error {
@@ -136,7 +119,10 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 	}
 	if s.Sealed {
 		w.start.mu.Lock()
-		s.LastError = w.start.lastError
+		s.LastError, s.Attempts, s.Shares = w.start.lastError, w.start.attempts, w.start.progress
+		if s.Shares != nil && !w.now().Before(s.Shares.ExpiresAt.Time) {
+			s.Shares = nil
+		}
 		w.start.mu.Unlock()
 	}
 	_ = w.withKeys(func(k *keyring) error {
@@ -155,16 +141,15 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 func shownMethods(all []store.Method) []api.UnsealMethod {
 	shown := make([]api.UnsealMethod, 0, len(all))
 	for _, m := range all {
-		shown = append(shown, api.UnsealMethod{
-			ID: m.ID.String(), Kind: m.Kind, Fingerprint: m.Fingerprint, CreatedAt: api.At(m.Created.Time()),
-		})
+		shown = append(shown, shownMethod(m))
 	}
 	return shown
 }
 
 // Unseal opens the instance with what the request brings or, when it brings
 // nothing, with what its operator configured. Unsealing an open instance does
-// nothing.
+// nothing. Shares may come one after another: while there are too few of them the
+// instance stays sealed, there is no error, and Status says how many are missing.
 func (w *Warden) Unseal(ctx context.Context, req api.Unseal) error {
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
@@ -177,10 +162,15 @@ func (w *Warden) Unseal(ctx context.Context, req api.Unseal) error {
 	err := w.unseal(ctx, req)
 	w.start.mu.Lock()
 	defer w.start.mu.Unlock()
-	w.start.lastError = ""
+	w.start.lastError, w.start.attempts = "", nil
 	if err != nil {
 		w.start.lastError = err.Error()
 	}
+	if failed, ok := errors.AsType[*attemptsError](err); ok {
+		w.start.attempts = failed.attempts
+		err = failed.answer()
+	}
+	w.start.progress = w.start.given.shown()
 	return err
 }
 
@@ -189,10 +179,11 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	if err != nil {
 		return w.outward(err)
 	}
-	master, err := w.master(methods, req)
-	if err != nil {
+	o, err := w.unlockStepwise(ctx, methods, req)
+	if err != nil || o.master == nil {
 		return err
 	}
+	master := o.master
 	var instance store.Instance
 	err = w.store.View(ctx, func(r store.Reader) (err error) {
 		instance, err = r.Instance()
@@ -212,6 +203,8 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	w.syncs.rouse()
 	w.log.Info("unsealed", "key", instance.Fingerprint)
 	w.pump.wake()
+	w.start.given.drop()
+	w.remember(ctx, o, instance)
 	w.rotator.resume()
 	return nil
 }
@@ -254,74 +247,6 @@ func (w *Warden) methods(ctx context.Context) (all []store.Method, err error) {
 	return all, err
 }
 
-// master gets the master key with the first thing there is: what the request
-// brings, the configured passphrase, the key file.
-func (w *Warden) master(methods []store.Method, req api.Unseal) (*crypto.Master, error) {
-	switch {
-	case req.Passphrase != nil:
-		return byPassphrase(methods, []byte(req.Passphrase.Reveal()))
-	case req.Key != nil:
-		return byKey(methods, []byte(req.Key.Reveal()), "This key")
-	case w.start.passphrase != nil:
-		passphrase, err := w.start.passphrase()
-		if err != nil {
-			return nil, api.Errorf(api.Forbidden, "The passphrase cannot be read: %v. Mend unseal.passphrase_file, or unseal by hand: coffer unseal.", err)
-		}
-		return byPassphrase(methods, passphrase)
-	case w.start.keyFile != "":
-		text, err := os.ReadFile(w.start.keyFile)
-		if err != nil {
-			return nil, api.Errorf(api.Forbidden, "The key file is missing: %v. Bring it back, or unseal with the recovery key: coffer unseal --recovery-key-file FILE.", err)
-		}
-		return byKey(methods, text, "The key file "+w.start.keyFile)
-	default:
-		return nil, api.Errorf(api.Forbidden, "No way to unseal is configured. Unseal by hand: coffer unseal.")
-	}
-}
-
-func byPassphrase(methods []store.Method, passphrase []byte) (*crypto.Master, error) {
-	tried := false
-	for _, m := range methods {
-		if m.Kind != api.MethodPassphrase {
-			continue
-		}
-		tried = true
-		master, err := crypto.UnwrapPassphrase(m.File, passphrase)
-		if err == nil {
-			return master, nil
-		}
-		if !errors.Is(err, crypto.ErrWrongPassphrase) {
-			return nil, err
-		}
-	}
-	if !tried {
-		return nil, api.Errorf(api.Forbidden, "This instance has no passphrase. Unseal with its key file or recovery key.")
-	}
-	return nil, api.Errorf(api.Forbidden, "Wrong passphrase. Try again; if it is lost, unseal with the recovery key.")
-}
-
-func byKey(methods []store.Method, text []byte, what string) (*crypto.Master, error) {
-	identity, err := crypto.ParseIdentity(text)
-	if err != nil {
-		return nil, api.Errorf(api.Forbidden, "%s is not a usable key (%v). It should hold one line that begins with AGE-SECRET-KEY-PQ-1.", what, err)
-	}
-	wanted := ""
-	for _, m := range methods {
-		if m.Kind == api.MethodPassphrase {
-			continue
-		}
-		master, err := crypto.UnwrapIdentity(m.File, identity)
-		if err == nil {
-			return master, nil
-		}
-		if !errors.Is(err, crypto.ErrWrongKey) {
-			return nil, err
-		}
-		wanted += " " + m.Fingerprint + " (" + m.Kind + ")"
-	}
-	return nil, api.Errorf(api.Forbidden, "%s belongs to another instance: it is %s, and this one opens with%s.", what, identity.Fingerprint(), wanted)
-}
-
 // Seal takes the keys out of memory at once. Calls under way finish first.
 func (w *Warden) Seal(ctx context.Context, who Caller) error {
 	if err := admit(who, access.SystemSeal); err != nil {
@@ -335,6 +260,7 @@ func (w *Warden) Seal(ctx context.Context, who Caller) error {
 	}
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
+	w.start.given.drop()
 	w.dropKeys()
 	w.log.Info("sealed")
 	return nil

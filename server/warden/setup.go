@@ -1,6 +1,7 @@
 package warden
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -60,9 +61,7 @@ func (w *Warden) setupOf(req api.Setup) Setup {
 		setup.Passphrase = req.Passphrase.Reveal()
 		return setup
 	}
-	w.start.mu.Lock()
-	defer w.start.mu.Unlock()
-	setup.KeyFile = w.start.keyFile
+	setup.KeyFile = cmp.Or(w.start.configured.KeyFile, w.start.configured.NewKeyFile)
 	return setup
 }
 
@@ -155,9 +154,6 @@ func (w *Warden) commit(ctx context.Context, d *draft, first *api.NewOperator) (
 		keys.destroy()
 		return nil, w.outward(err)
 	}
-	w.start.mu.Lock()
-	w.start.keyFile = d.first.Path
-	w.start.mu.Unlock()
 	w.start.wizard.clear()
 	w.start.initialized.Store(true)
 	w.start.claim.Store(nil)

@@ -56,7 +56,8 @@ func unreachable(what string) bool {
 	case "503":
 		return name == "initialize" // while it is initialized by somebody else
 	case "409":
-		return name == "runJob" || name == "rotate" || name == "rekey" // while it runs
+		return name == "runJob" || name == "rotate" || name == "rekey" || // while it runs
+			name == "addUnsealMethod" // while somebody removes what proves it
 	}
 	return false
 }
@@ -80,6 +81,12 @@ func (w *world) succeed() {
 		`{"username":"ann","name":"far","environment":"test","scopes":["read:secrets"],"ttlSeconds":60,"allowedIps":["192.0.2.1"]}`, 201), "token")
 	w.jwt = w.text(w.operator("POST /v1/operator/sessions", `{"username":"ann"}`, 200), "token")
 
+	w.operator("GET /v1/operator/unseal-methods", "", 200)
+	made := w.operator("POST /v1/operator/unseal-methods", `{"kind":"recovery-key","label":"safe"}`, 201)
+	w.operator("DELETE /v1/operator/unseal-methods/"+w.text(made, "id"), "", 200)
+	made = w.operator("POST /v1/operator/unseal-methods", `{"kind":"shares","threshold":2,"total":3}`, 201)
+	w.share = w.text(made, "shares.0")
+	w.operator("POST /v1/operator/unseal-methods", `{"kind":"key-file","keyFile":"/etc/coffer/x.key","proof":{"key":"`+w.in.Recovery+`"}}`, 201)
 	w.operator("GET /v1/operator/jobs", "", 200)
 	w.operator("POST /v1/operator/jobs/trash/run", "", 200)
 	w.operator("POST /v1/operator/forge/check", "", 200)
@@ -382,6 +389,9 @@ func (w *world) billed() {
 func (w *world) plan() {
 	small := w.onPlan("free")
 	small.as("", "GET /metrics", "", 404) // nobody set a token for them
+	methods := small.operator("GET /v1/operator/unseal-methods", "", 200)
+	small.operator("DELETE /v1/operator/unseal-methods/"+w.text(methods, "1.id"), "", 200)
+	small.operator("DELETE /v1/operator/unseal-methods/"+w.text(methods, "0.id"), "", 409)
 	many := make([]string, 101)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"K%d":""`, i)
@@ -403,6 +413,8 @@ func (w *world) sealed() {
 	w.as("", "GET /v1/sys/status", "", 200)
 	w.as("", "POST /v1/sys/unseal", `{"key":"x","passphrase":"y"}`, 422)
 	w.as("", "POST /v1/sys/unseal", `{"key":"x"}`, 403)
+	w.as("", "GET /v1/sys/status", "", 200)
+	w.as("", "POST /v1/sys/unseal", `{"share":"`+w.share+`"}`, 202)
 	w.as("", "GET /v1/sys/status", "", 200)
 	w.as("", "POST /v1/sys/unseal", `{"key":"`+w.in.Recovery+`"}`, 204)
 }

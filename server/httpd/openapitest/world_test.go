@@ -32,7 +32,7 @@ type world struct {
 	key       string // of ann, with all scopes
 	elsewhere string // of ann, for another address
 
-	secret, version, override, made string
+	secret, version, override, made, share string
 
 	vercel *hosting // where values go
 }
@@ -272,4 +272,7 @@ var queries = map[string]string{
 var wrongQueries = map[string]string{"authorizeProvider": "?redirect_uri=nowhere"}
 
 // wrongBodies break a rule where an empty object breaks none.
-var wrongBodies = map[string]string{"startDeviceLogin": `{"repository":"x"}`}
+var wrongBodies = map[string]string{
+	"startDeviceLogin":   `{"repository":"x"}`,
+	"removeUnsealMethod": `{"proof":{"key":"x","passphrase":"y"}}`,
+}
