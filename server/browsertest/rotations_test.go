@@ -17,7 +17,7 @@ func TestAnOperatorReplacesKeys(t *testing.T) {
 	b.signIn("root", password)
 	b.fill("Repository", "root/api")
 	b.press("Create vault")
-	key := b.makesKey("pipeline", "write:secrets", "read:secrets")
+	key := b.makesKey("pipeline", "write:secrets")
 	c := newTerminal(t)
 	c.env = []string{"COFFER_URL=" + in.url, "COFFER_TOKEN=" + key, "COFFER_REPO=root/api"}
 	c.file(".env", "DB_URL=postgres://x\n")
@@ -51,7 +51,7 @@ func TestAnOperatorReplacesKeys(t *testing.T) {
 	b.tick(`[name="newRecoveryKey"]`)
 	b.fill("Type rekey to do it", "rekey")
 	b.press("Replace the master key")
-	b.wants("recovery key", "This key is shown this once")
+	b.wants("New key", "This key is shown this once")
 	b.looksGood("operator-keys-new-recovery")
 	if got := c.run("get", "DB_URL", "-e", "development"); !strings.Contains(got, "postgres://x") {
 		t.Errorf("the value is %q", got)

@@ -49,9 +49,6 @@ func rekeyOnPage(x *exchange, form url.Values) error {
 		return api.Errorf(api.Conflict, "This form replaced the master key already. A recovery key that was not saved is not shown again: replace the key once more, with a new recovery key.")
 	}
 	req := api.Rekey{Proof: proofIn(form), NewRecoveryKey: form.Get("newRecoveryKey") == "true"}
-	if text := form.Get("passphrase"); text != "" {
-		req.Passphrase = new(api.NewSecret(text))
-	}
 	var made *api.Rekeyed
 	err := x.typed(form, "rekey")
 	if err == nil {
