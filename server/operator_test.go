@@ -31,7 +31,7 @@ func (f *first) does(path, page, said string, fields ...string) {
 	f.contains(f.Open(page), 200, said)
 }
 
-var operatorPages = []string{"/operator", "/operator/users", "/operator/orgs", "/operator/repos"}
+var operatorPages = []string{"/operator", "/operator/keys", "/operator/users", "/operator/orgs", "/operator/repos"}
 
 func TestOperatorPagesAreForOperators(t *testing.T) {
 	f := office(t)
