@@ -3,10 +3,10 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -271,48 +271,95 @@ func TestKeysAreReplacedAcrossKillsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestAFullDiskOnlyDelaysARotation gives the data no more room in the middle.
+// smallDisk is a file system of some kilobytes, and how to make it larger.
+func smallDisk(t *testing.T, kilobytes int) (dir string, enlarge func()) {
+	t.Helper()
+	dir = t.TempDir()
+	mount := func(options string) error {
+		return exec.CommandContext(context.WithoutCancel(t.Context()), "mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).Run()
+	}
+	if err := mount(fmt.Sprintf("size=%dk,mode=700", kilobytes)); err != nil {
+		t.Skipf("no small file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", dir).Run() })
+	return dir, func() {
+		if err := mount("remount,size=256m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAFullDiskOnlyDelaysARotation rotates and rekeys on a disk that has no room left.
 func TestAFullDiskOnlyDelaysARotation(t *testing.T) {
-	data, token, before := rotationHouse(t, 200)
-	file, err := os.Stat(filepath.Join(data, server.DataFile))
-	if err != nil {
+	data, enlarge := smallDisk(t, 12<<10)
+	ballast := filepath.Join(data, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 200<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open := func(most int64) (*server.Server, *client.Client) {
-		s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Log: server.LogConfig{Level: "error", Output: new(bytes.Buffer)},
-			Store: server.StoreConfig{MaxSize: most}})
+	token, _ := crashSetup(t, data)
+	open := func() (*server.Server, *client.Client, *client.Client) {
+		s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Log: server.LogConfig{Level: "error", Output: new(bytes.Buffer)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s, &client.Client{URL: "http://operator", Transport: s.Operator()}
+		return s, &client.Client{URL: "http://operator", Transport: s.Operator()}, &client.Client{URL: "http://in.process", Token: token, Transport: s.Operator()}
 	}
-	s, op := open(file.Size())
-	refused := 0
-	for range 20 {
-		_, errRekey := op.Rekey(t.Context(), api.Rekey{})
-		_, errRotate := op.Rotate(t.Context(), api.Rotate{RepoFullName: repo})
-		for _, err := range []error{errRekey, errRotate} {
-			var e *api.Error
-			if errors.As(err, &e) && e.Code == api.Unavailable && strings.Contains(e.Message, "full") {
-				refused++
-			}
-		}
-		ann := &client.Client{URL: "http://in.process", Token: token, Transport: s.Operator()}
-		if _, err := ann.Secrets(t.Context(), repo, "production", api.Page{}); err != nil {
-			t.Errorf("nobody can read while the disk is full: %v", err)
-		}
+	s, op, ann := open()
+	before := fillUp(t, ann)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("%d were refused for want of room", refused)
+	_, errRotate := op.Rotate(t.Context(), api.Rotate{RepoFullName: repo})
+	_, errRekey := op.Rekey(t.Context(), api.Rekey{})
+	time.Sleep(300 * time.Millisecond)
+	if diff := cmp.Diff(before, texts(production(t, ann))); diff != "" {
+		t.Errorf("while the disk is full: %s", diff)
+	}
+	r, err := op.Rotations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("rotate: %v; rekey: %v; under way: %+v", errRotate, errRekey, r.UnderWay)
+	if errRotate == nil && errRekey == nil && len(r.UnderWay) == 0 {
+		t.Error("there was room enough: this proves nothing")
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, op = open(0)
+	enlarge()
+	s, op, ann = open()
 	settled(t, op)
-	ann := &client.Client{URL: "http://in.process", Token: token, Transport: s.Operator()}
-	if diff := cmp.Diff(texts(before), texts(production(t, ann))); diff != "" {
+	if _, err := op.Rekey(t.Context(), api.Rekey{}); err != nil {
+		t.Error(err)
+	}
+	settled(t, op)
+	if diff := cmp.Diff(before, texts(production(t, ann))); diff != "" {
 		t.Error(diff)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if err := server.Check(server.Config{Data: data}); err != nil {
+		t.Error(err)
+	}
+}
+
+// fillUp pushes until the disk is full, and returns what was acknowledged.
+func fillUp(t *testing.T, ann *client.Client) map[string]string {
+	t.Helper()
+	for n := range 10_000 {
+		values := make(map[string]api.Secret)
+		for i := range 4 {
+			values[fmt.Sprintf("K%d", i)] = api.NewSecret(strings.Repeat(strconv.Itoa(n%10), 20_000))
+		}
+		_, err := ann.Push(t.Context(), api.PushSecrets{RepoFullName: repo, Environment: "production", Secrets: values})
+		if api.CodeOf(err) == api.Unavailable {
+			return texts(production(t, ann))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the disk is never full")
+	return nil
 }
