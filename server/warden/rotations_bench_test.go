@@ -16,11 +16,14 @@ import (
 
 const rotated = 10_000
 
-// syncedHouse is a house on a disk that is waited for.
-func syncedHouse(b *testing.B) *house {
+// syncedHouse is a house that was filled, on a disk that is waited for.
+func syncedHouse(b *testing.B, fill func(*house, *warden.Warden)) (*house, *warden.Warden) {
 	b.Helper()
 	h := newHouseWith(b, func(c *warden.Config) { c.Plan.Secrets = api.Unlimited })
 	fast := h.db
+	w := h.warden(fast)
+	fill(h, w)
+	must(b, w.Close())
 	db, err := bolt.Open(filepath.Join(b.TempDir(), "synced.db"), bolt.Options{})
 	must(b, err)
 	b.Cleanup(func() { _ = db.Close() })
@@ -32,7 +35,7 @@ func syncedHouse(b *testing.B) *house {
 		})
 	}))
 	h.db = db
-	return h
+	return h, h.warden(db)
 }
 
 // writeFloor writes rows of a size in transactions of forty, and waits for the disk.
@@ -69,11 +72,12 @@ func report(b *testing.B, took, crypto, disk time.Duration) {
 // BenchmarkRewrap replaces the root key above 10,000 data keys. The floor is the same
 // keys wrapped, and opened to see that they are, and the same bytes written.
 func BenchmarkRewrap(b *testing.B) {
-	h := syncedHouse(b)
-	w := h.warden(h.db)
-	for i := range rotated {
-		must(b, second(w.CreateVault(b.Context(), h.ann(w), api.CreateVault{RepoFullName: fmt.Sprintf("ann/v%d", i)})))
-	}
+	h, w := syncedHouse(b, func(h *house, w *warden.Warden) {
+		ann := h.ann(w)
+		for i := range rotated {
+			must(b, second(w.CreateVault(b.Context(), ann, api.CreateVault{RepoFullName: fmt.Sprintf("ann/v%d", i)})))
+		}
+	})
 	for b.Loop() {
 		must(b, second(w.Rekey(b.Context(), h.operator(w), api.Rekey{})))
 		began := time.Now()
@@ -107,18 +111,18 @@ func wrapFloor(b *testing.B) time.Duration {
 // BenchmarkRotate replaces the data key above 5,000 secrets of 50 bytes, each with one
 // version: 10,000 sealed values.
 func BenchmarkRotate(b *testing.B) {
-	h := syncedHouse(b)
-	w := h.warden(h.db)
-	values := make(map[string]string)
-	for i := range rotated / 2 {
-		values[fmt.Sprintf("KEY_%d", i)] = fmt.Sprintf("%050d", i)
-		if len(values) == 500 {
-			req := pushOf(values)
-			req.Mode = new(api.ModeMerge)
-			must(b, second(w.Push(b.Context(), h.ann(w), req)))
-			clear(values)
+	h, w := syncedHouse(b, func(h *house, w *warden.Warden) {
+		values := make(map[string]string)
+		for i := range rotated / 2 {
+			values[fmt.Sprintf("KEY_%d", i)] = fmt.Sprintf("%050d", i)
+			if len(values) == 500 {
+				req := pushOf(values)
+				req.Mode = new(api.ModeMerge)
+				must(b, second(w.Push(b.Context(), h.ann(w), req)))
+				clear(values)
+			}
 		}
-	}
+	})
 	for b.Loop() {
 		began := time.Now()
 		must(b, second(w.Rotate(b.Context(), h.operator(w), api.Rotate{RepoFullName: repo})))
