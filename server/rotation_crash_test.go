@@ -23,12 +23,9 @@ import (
 	"coffer/store/kv"
 )
 
-// Of a process that is to be killed: how much it logs, and after how many writes it
-// kills itself. "-3" is before the third reaches the disk.
-const (
-	childLogEnv  = "COFFER_TEST_LOG"
-	childKillEnv = "COFFER_TEST_KILL_AT"
-)
+// childKillEnv says after how many writes a process kills itself; "-3" is before the
+// third reaches the disk.
+const childKillEnv = "COFFER_TEST_KILL_AT"
 
 // killedAt makes a process kill itself, as kill -9 does, at a write to its data.
 func killedAt(text string) func(kv.DB) kv.DB {
@@ -70,7 +67,7 @@ func killSelf() {
 func startRotating(t *testing.T, data, killAt string) (c *child, op *client.Client, log *logFile) {
 	t.Helper()
 	log = &logFile{filepath.Join(t.TempDir(), "log")}
-	t.Setenv(childLogEnv, "info")
+	t.Setenv(levelEnv, "info")
 	t.Setenv(childKillEnv, killAt)
 	c = startChildLogging(t, data, log.path)
 	transport, err := server.DialOperator(data)
@@ -185,7 +182,7 @@ func TestKeysAreReplacedAcrossKills(t *testing.T) {
 					_ = c.cmd.Process.Kill()
 					<-ended
 				}
-				if err := server.Check(server.Config{Data: data}); err != nil {
+				if _, err := server.Check(server.Config{Data: data}); err != nil {
 					t.Fatal(err)
 				}
 				c, op, log := startRotating(t, data, "")
@@ -262,7 +259,7 @@ func TestKeysAreReplacedAcrossKillsUnderLoad(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(80)) * time.Millisecond)
 		c.kill()
 		group.Wait()
-		if err := server.Check(server.Config{Data: data}); err != nil {
+		if _, err := server.Check(server.Config{Data: data}); err != nil {
 			t.Fatal(err)
 		}
 		if t.Failed() {
@@ -339,7 +336,7 @@ func TestAFullDiskOnlyDelaysARotation(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Check(server.Config{Data: data}); err != nil {
+	if _, err := server.Check(server.Config{Data: data}); err != nil {
 		t.Error(err)
 	}
 }

@@ -200,7 +200,7 @@ func TestAKillLeavesWaysToUnsealWhole(t *testing.T) {
 		time.Sleep(time.Duration(20+rand.IntN(100)) * time.Millisecond)
 		c.kill()
 		<-done
-		if err := server.Check(server.Config{Data: data}); err != nil {
+		if _, err := server.Check(server.Config{Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,6 +42,7 @@ func TestStories(t *testing.T) {
 			"lines":   linesToPaste,
 			"mode":    hasMode,
 			"plugin":  makePluginKey,
+			"olddata": unpackOldData,
 			"browser": playBrowser,
 			"vercel":  playVercel(vercel),
 		},
@@ -81,7 +82,7 @@ func waitUntilListening(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: ready")
 	}
-	for range 200 {
+	for range 600 {
 		res, err := http.Get("http://" + ts.Getenv("ADDR") + "/health")
 		if err == nil {
 			res.Body.Close()

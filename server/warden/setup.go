@@ -139,7 +139,7 @@ func (w *Warden) commit(ctx context.Context, d *draft, first *api.NewOperator) (
 	if err != nil {
 		return nil, err
 	}
-	instance.ForgeKind, instance.ForgeURL = w.forge.Kind(), w.c.ForgeURL
+	instance.ForgeKind, instance.ForgeURL, instance.Version = w.forge.Kind(), w.c.ForgeURL, w.c.Version
 	keys.under.Load().vouch(&d.first)
 	keys.under.Load().vouch(&d.recovery)
 	account := ids.Next()
