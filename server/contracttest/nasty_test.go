@@ -97,6 +97,8 @@ func TestNoOperatorsInputIsAnInternalError(t *testing.T) {
 	for i, r := range []route{
 		{call: "POST /v1/operator/users", body: `{"username":"x","password":"a password","operator":true}`},
 		{call: "POST /v1/operator/orgs", body: `{"name":"acme"}`},
+		{call: "POST /v1/operator/unseal-methods", body: `{"kind":"shares","threshold":2,"total":3,"label":"x","proof":{"key":"x"}}`},
+		{call: "DELETE /v1/operator/unseal-methods/" + someID, body: `{"proof":{"share":"COFFER-SHARE-1-000000"}}`},
 		{call: "PUT /v1/operator/orgs/members", body: `{"org":"acme","username":"` + name + `","role":"owner"}`},
 		{call: "POST /v1/operator/repos", body: `{"repoFullName":"` + name + `/api","public":true}`},
 		{call: "PUT /v1/operator/repos/grants", body: `{"repoFullName":"` + name + `/api","username":"` + name + `","role":"read"}`},

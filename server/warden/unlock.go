@@ -137,18 +137,19 @@ func (w *Warden) attempts(methods []store.Method) []attempt {
 	}
 	for _, m := range methods {
 		if m.Kind == api.MethodPlugin {
-			all = append(all, attempt{"The plugin " + methodName(m), func(ctx context.Context) (opened, error) { return byPlugin(ctx, m) }})
+			all = append(all, attempt{pluginWay(m), func(ctx context.Context) (opened, error) { return byPlugin(ctx, m) }})
 		}
 	}
 	return all
 }
 
-// methodName is what people call a method: its label if it has one.
-func methodName(m store.Method) string {
-	if m.Label != "" {
-		return m.Label
+// pluginWay names a plugin's key. Who may not know labels sees it, too.
+func pluginWay(m store.Method) string {
+	p, err := crypto.ParsePlugin([]byte(m.Identity), m.Recipient)
+	if err != nil {
+		return "The plugin's key " + m.Fingerprint
 	}
-	return m.Fingerprint
+	return "The key " + m.Fingerprint + " of age-plugin-" + p.Name()
 }
 
 func tryKeyFile(methods []store.Method, path string) attempt {

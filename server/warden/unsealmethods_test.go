@@ -3,6 +3,8 @@ package warden_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"log/slog"
 	"os"
@@ -331,7 +333,7 @@ func TestEveryWayThatWasTriedSaysWhyItFailed(t *testing.T) {
 	must(t, u.Seal(t.Context(), u.operator))
 	u.refused(u.Unseal(t.Context(), api.Unseal{}), api.Forbidden, "no device is plugged in")
 	st := u.Status(t.Context())
-	if len(st.Attempts) != 2 || !strings.Contains(st.Attempts[0].Reason, "missing") || !strings.Contains(st.Attempts[1].Reason, "no device") || !strings.Contains(st.Attempts[1].Way, "yubikey") {
+	if len(st.Attempts) != 2 || !strings.Contains(st.Attempts[0].Reason, "missing") || !strings.Contains(st.Attempts[1].Reason, "no device") || !strings.Contains(st.Attempts[1].Way, "of age-plugin-coffertest") || strings.Contains(st.Attempts[1].Way, "yubikey") {
 		t.Errorf("%+v", st.Attempts)
 	}
 	if !strings.Contains(st.LastError, "missing") || !strings.Contains(st.LastError, "no device") {
@@ -348,5 +350,49 @@ func TestEveryWayThatWasTriedSaysWhyItFailed(t *testing.T) {
 		if e == nil || e.Code != api.Invalid || !strings.Contains(fmt.Sprint(e.Fields), text) {
 			t.Errorf("%s: %+v", behaviour, err)
 		}
+	}
+}
+
+// forged is a share that passes for one of the same set and is none. It is made by
+// what crypto/DESIGN.md says of the form, and by nothing else.
+func forged(t *testing.T, share api.Revealed) api.Revealed {
+	t.Helper()
+	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	alphabet := base32.NewEncoding(digits).WithPadding(base32.NoPadding)
+	var text string
+	for _, group := range strings.Split(strings.TrimPrefix(string(share), "COFFER-SHARE-1-"), "-") {
+		text += group[:5]
+	}
+	b, err := alphabet.DecodeString(text[:69])
+	must(t, err)
+	b[7] ^= 1
+	sum := sha256.Sum256(append([]byte("COFFER-SHARE-1"), b[:39]...))
+	text = alphabet.EncodeToString(append(b[:39], sum[:4]...)) + "0"
+	out := "COFFER-SHARE-1"
+	for i := range 14 {
+		group, check := text[i*5:i*5+5], i+1
+		for n, weight := range []int{3, 5, 7, 9, 11} {
+			check += weight * strings.IndexByte(digits, group[n])
+		}
+		out += "-" + group + string(digits[check%32])
+	}
+	return api.Revealed(out)
+}
+
+// TestAForgedShareDropsAllThatWereGiven: nobody can tell which one it is.
+func TestAForgedShareDropsAllThatWereGiven(t *testing.T) {
+	u := newUnlocking(t)
+	made := u.add(api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+	must(t, u.Seal(t.Context(), u.operator))
+	give := func(s api.Revealed) error { return u.Unseal(t.Context(), api.Unseal{Share: secret(string(s))}) }
+	must(t, give(forged(t, made.Shares[0])))
+	u.refused(give(made.Shares[1]), api.Forbidden, "at least one of them is forged")
+	if u.State() != api.StateSealed || u.Status(t.Context()).Shares != nil {
+		t.Error("they are kept")
+	}
+	must(t, give(made.Shares[1]))
+	must(t, give(made.Shares[2]))
+	if u.State() != api.StateOK {
+		t.Error("still sealed")
 	}
 }
