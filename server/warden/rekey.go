@@ -261,6 +261,9 @@ func (r *rekeying) carryOver(ctx context.Context, m *store.Method) (file []byte,
 	}
 	if r.proof.method.ID == m.ID && r.proof.recipient != "" {
 		m.Recipient = r.proof.recipient // of the very key that was shown
+		if m.Fingerprint, err = crypto.RecipientFingerprint(m.Recipient); err != nil {
+			return nil, "", err
+		}
 	} else if !r.keys.under.Load().vouched(*m) {
 		return nil, "its public half is not known for sure; unseal once with that key first, or bring it along", nil
 	}
