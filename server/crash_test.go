@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func serveChild(data string) {
 	s, err := server.New(server.Config{
 		Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: os.Getenv(levelEnv)},
-		Upgrade: true, Store: server.StoreConfig{TestOnlyStep: dieAfter}, Hosting: nowhere(),
+		Upgrade: true, Store: server.StoreConfig{TestOnlyStep: dieAfter, TestOnlyWrap: killedAt(os.Getenv(childKillEnv))}, Hosting: nowhere(),
 		Unseal: server.UnsealConfig{KeyFile: os.Getenv(keyFileEnv)},
 	})
 	if err != nil {
@@ -73,11 +73,27 @@ func startChild(t *testing.T, data string) *child {
 // startChildBy starts a server process by way of another program.
 func startChildBy(t *testing.T, data string, by ...string) *child {
 	t.Helper()
+	return startChildWith(t, data, os.Stderr, by...)
+}
+
+// startChildLogging starts a server process whose log goes to a file.
+func startChildLogging(t *testing.T, data, log string) *child {
+	t.Helper()
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return startChildWith(t, data, f)
+}
+
+func startChildWith(t *testing.T, data string, log *os.File, by ...string) *child {
+	t.Helper()
 	line := append(by, os.Args[0])
 	cmd := exec.Command(line[0], line[1:]...)
 	inOwnGroup(cmd)
 	cmd.Env = append(os.Environ(), childEnv+"="+data)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

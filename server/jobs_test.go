@@ -29,7 +29,7 @@ func TestTheOperatorHasJobsRun(t *testing.T) {
 	in.Push(ann, repo, "production", map[string]string{"A": "2"})
 	c.turn(31 * 24 * time.Hour)
 	jobs := map[string]int{"trash": 1, "versions": 1, "activity": 0, "sessions": 0, "keys": 0, "devices": 0, "deliveries": 0, "repositories": 0, "grants": 0, "rosters": 0,
-		"syncs": 0, "drift": 0, "erasures": 0, "trials": 0}
+		"syncs": 0, "drift": 0, "erasures": 0, "trials": 0, "rotation": 0}
 	for name, removed := range jobs {
 		j, err := in.Operator.RunJob(t.Context(), name)
 		if err != nil || j.Name != name || j.Removed != removed || j.LastRunAt == nil || j.LastError != nil || j.Running {

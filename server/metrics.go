@@ -45,6 +45,7 @@ func (s *Server) metricsPage() []byte {
 	if file, err := os.Stat(filepath.Join(s.c.Data, DataFile)); err == nil {
 		t.One("coffer_data_file_bytes", metrics.Gauge, "Size of the data file.", float64(file.Size()))
 	}
+	s.writeRotations(context.Background(), &t)
 	s.jobs.WriteMetrics(context.Background(), &t)
 	s.requests.Write(&t)
 	metrics.WriteRuntime(&t)

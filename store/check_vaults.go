@@ -47,6 +47,15 @@ func (c *check) strays() error {
 			return err
 		}
 	}
+	under, err := c.Rotations()
+	if err != nil {
+		return err
+	}
+	for _, o := range under {
+		if o.Kind == RotateVault && !there[string(o.Vault[:])] {
+			return c.fault("the data key of vault %s is being replaced, which is gone", o.Vault)
+		}
+	}
 	return firstOf(c.vaultLists, c.trashLists, c.strayVersions, c.overrides, c.ledger)
 }
 

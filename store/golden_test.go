@@ -57,11 +57,12 @@ func writeSamples(tx Tx) error {
 	for _, write := range []func() error{
 		func() error {
 			return tx.PutInstance(Instance{ID: id(1), Schema: Schema, Created: 5, Fingerprint: "f", Version: "1", Recipient: "age1", RootKey: []byte("r"), SystemKey: []byte("s"),
-				AuditChain: []byte("c"), AuditNotary: []byte("n"), ForgeKind: "gitea", ForgeURL: "https://git.example"})
+				AuditChain: []byte("c"), AuditNotary: []byte("n"), ForgeKind: "gitea", ForgeURL: "https://git.example",
+				OldRootKey: []byte("o"), MasterSince: 6, Epoch: 1})
 		},
 		func() error {
 			return tx.PutMethod(Method{ID: id(2), Kind: "key-file", Created: 5, Fingerprint: "f", Recipient: "age1", Path: "/k", File: []byte("m"),
-				Identity: "AGE-PLUGIN-X", Threshold: 2, Total: 3, Label: "rack"})
+				Identity: "AGE-PLUGIN-X", Threshold: 2, Total: 3, Label: "rack", Vouched: []byte("v")})
 		},
 		func() error {
 			return tx.PutUser(User{ID: id(3), Forge: "local", Account: "1", Login: "Ann", Email: "a@example", AvatarURL: "u", Created: 5, Disabled: 6})
@@ -153,6 +154,10 @@ func writeSamples(tx Tx) error {
 		func() error {
 			return tx.PutBilling(Billing{Account: AccountOfOrg("2"), Given: "pro", TrialStarted: 5, TrialEnds: 6, TrialConverted: 7, TrialExpired: 8,
 				Customer: "cus_1", Gone: "cus_0", Subscription: "sub_1", Status: "past_due", Plan: "team", Price: "price_1", PeriodEnd: 9, Canceling: true})
+		},
+		func() error {
+			return tx.PutRotation(Rotation{Kind: RotateVault, Vault: id(1), Started: 5, By: id(3), ByName: "Ann", Total: 9, Done: 3, At: id(2), Generation: 2,
+				Until: id(4), Values: 1, Versions: 2, Unreadable: 1})
 		},
 		func() error { return tx.PutBillingEvent(BillingEvent{ID: []byte("e"), At: 5}) },
 	} {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"time"
@@ -20,6 +21,9 @@ func ParseID(s string) (ID, error) {
 
 // String is the canonical text form.
 func (id ID) String() string { return uuid.UUID(id).String() }
+
+// After reports whether the ID comes behind another in order.
+func (id ID) After(other ID) bool { return bytes.Compare(id[:], other[:]) > 0 }
 
 // IsZero reports whether the ID means none.
 func (id ID) IsZero() bool { return id == ID{} }

@@ -16,6 +16,10 @@ type Instance struct {
 	ForgeURL    string `cbor:"41,keyasint"` // of the same
 	Version     string `cbor:"8,keyasint"`  // of the coffer that served it last
 	Recipient   string `cbor:"7,keyasint"`  // of the master key; "" until it was used once since this was kept
+
+	OldRootKey  []byte `cbor:"60,keyasint,omitempty"` // the root key that is being replaced, age file to the master key
+	MasterSince Millis `cbor:"61,keyasint,omitempty"` // when the master key was replaced last; 0 is never
+	Epoch       uint64 `cbor:"62,keyasint,omitempty"` // counts the root keys that were replaced
 }
 
 // Method is one way to unseal: the master key in an age file of its own.
@@ -31,6 +35,8 @@ type Method struct {
 	Threshold   int    `cbor:"9,keyasint"`  // of shares: how many are needed
 	Total       int    `cbor:"10,keyasint"` // of shares: how many there are
 	Label       string `cbor:"11,keyasint"` // what people call it
+
+	Vouched []byte `cbor:"60,keyasint,omitempty"` // HMAC of Recipient and Identity under a subkey of the root key
 }
 
 var (

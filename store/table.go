@@ -18,6 +18,7 @@ const (
 	tagMethod         = 0x02 // method → Method
 	tagProbe          = 0x03 // → nothing; rewritten to see whether writing works
 	tagJob            = 0x04 // name → JobRun
+	tagRotation       = 0x06 // kind vault → Rotation
 	tagErasure        = 0x07 // erasure → Erasure; without an erasure, → Compaction
 	tagUser           = 0x10 // user → User
 	tagUserForge      = 0x11 // forge 0x00 account → user

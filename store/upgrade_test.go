@@ -185,7 +185,7 @@ var rewritten = map[byte]func([]byte) ([]byte, error){
 	tagUsedState: rewrites(usedStates), tagGrant: rewrites(grants), tagDevice: rewrites(devices), tagDelivery: rewrites(deliveries),
 	tagEvent: rewrites(events), tagOrgMember: rewrites(orgMembers), tagConnection: rewrites(connections), tagLink: rewrites(links),
 	tagLedgerKey: rewrites(ledgerKeys), tagLedger: rewrites(ledger), tagSyncRun: rewrites(syncRuns), tagSyncLease: rewrites(syncLeases),
-	tagBilling: rewrites(billings), tagBillingEvent: rewrites(billingEvents),
+	tagBilling: rewrites(billings), tagBillingEvent: rewrites(billingEvents), tagRotation: rewrites(rotations),
 }
 
 func rewrites[T any](t table[T]) func([]byte) ([]byte, error) {

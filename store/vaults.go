@@ -220,6 +220,7 @@ func (tx Tx) DeleteVault(v Vault) error {
 	return errors.Join(
 		tx.kv.Delete(key(tagVaultRepo, v.RepoID)),
 		deleteAll(tx.kv, key(tagVaultKey, v.ID)),
+		tx.DeleteRotation(Rotation{Kind: RotateVault, Vault: v.ID}),
 		deleteAll(tx.kv, key(tagOverride, v.ID)),
 		ledgerKeys.delete(tx.kv, v.ID),
 		tx.deleteSyncRunsOf(v.ID),

@@ -19,6 +19,8 @@ var sentences = map[string]string{
 	"api_key_created":                      "made the API key {apiKeyName}",
 	"api_key_revoked":                      "revoked the API key {apiKeyName}",
 	"data_compacted":                       "wrote the data file anew: {beforeBytes} bytes became {afterBytes}",
+	"data_keys_rotated":                    "replaced the data key, and sealed {values:value} and {versions:version} anew",
+	"data_keys_rotated all":                "replaced the data key of every vault: {vaults:vault}",
 	"device_login_denied":                  "refused to sign a program in",
 	"environment_created":                  "made the environment {environment}, of type {type}",
 	"environment_deleted":                  "deleted the environment {environment} with {secretCount:secret}",
@@ -35,6 +37,7 @@ var sentences = map[string]string{
 	"local_user_added":                     "made the user {username}",
 	"local_password_set":                   "gave the user {username} another password",
 	"login_refused":                        "was not signed in, because of {reason}",
+	"master_key_replaced":                  "replaced the master key {before} by {fingerprint}, with {methods:unseal method}",
 	"org_member_removed":                   "took {username} out of {org}",
 	"org_member_set":                       "made {username} {role} of {org}",
 	"org_members_synced":                   "read the roster of {org}: {added} came, {updated} changed, {removed} left",
@@ -53,6 +56,9 @@ var sentences = map[string]string{
 	"plan_upgraded":                        "raised the plan of {org} from {from} to {to}",
 	"plan_upgraded username":               "raised the plan of {username} from {from} to {to}",
 	"repository_role_set":                  "gave {username} the role {role} on {repoFullName}",
+	"root_key_replaced":                    "wrapped {dataKeys:data key} under the new root key of {fingerprint}",
+	"rotation_started":                     "began to replace the data key",
+	"rotation_started all":                 "began to replace the data key of every vault: {vaults:vault}",
 	"secret_created":                       "created {key} in {environment}",
 	"secret_permanently_deleted":           "removed {key} of {environment} for good",
 	"secret_permanently_deleted bulk":      "emptied the trash of {count:secret}: {keys}",
@@ -93,7 +99,7 @@ var sentences = map[string]string{
 }
 
 // flags are parts of a record that make another sentence of an action.
-var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey", "auto", "autoSync", "username"}
+var flags = []string{"dryRun", "bulk", "retention", "notModified", "isPrivate", "at", "oldKey", "auto", "autoSync", "username", "all"}
 
 // codes are parts of a record that are words joined by underscores.
 var codes = []string{"operation", "reason", "method"}

@@ -13,6 +13,7 @@ type UnsealMethods struct {
 	Forms   map[string]Form // how the form of a kind was left, by kind
 	Problem string          // why nothing was removed, or ""
 	Once    string          // tells these forms from all others
+	Master  MasterKey
 }
 
 // OperatorMethod is one way to unseal, and what it is good for.

@@ -167,7 +167,7 @@ func New(base string) *Pages {
 }
 
 // around are the templates that stand around every page's own.
-var around = []string{"templates/layout.html", "templates/parts.html"}
+var around = []string{"templates/layout.html", "templates/parts.html", "templates/rotations.html"}
 
 // types are the content types of assets.
 var types = map[string]string{

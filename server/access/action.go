@@ -133,6 +133,9 @@ const (
 	VaultErase
 	ErasureList
 	ErasureGet
+	Rekey
+	KeysRotate
+	RotationList
 
 	actionEnd
 )

@@ -151,4 +151,8 @@ var rows = [actionEnd]Row{
 	VaultErase:  {Name: "vault_erase", Kinds: Operators},
 	ErasureList: {Name: "erasure_list", Kinds: Operators},
 	ErasureGet:  {Name: "erasure_get", Kinds: Operators},
+
+	Rekey:        {Name: "rekey", Kinds: Operators}, // who asks for it shows an unseal method besides
+	KeysRotate:   {Name: "keys_rotate", Kinds: Operators},
+	RotationList: {Name: "rotation_list", Kinds: Operators},
 }

@@ -256,7 +256,8 @@ type statusReport struct {
 	Server  string `json:"server"`
 	Running bool   `json:"running"`
 	api.Status
-	Jobs []api.Job `json:"jobs,omitempty"`
+	Jobs []api.Job      `json:"jobs,omitempty"`
+	Keys *api.Rotations `json:"keys,omitempty"`
 }
 
 func runStatus(ctx context.Context, o statusOptions, c *client.Client, out *console) error {
@@ -264,14 +265,17 @@ func runStatus(ctx context.Context, o statusOptions, c *client.Client, out *cons
 	if err != nil {
 		return err
 	}
-	var jobs []api.Job
+	report, rows := statusReport{Server: o.where, Running: o.running, Status: *st}, statusRows(o, st)
 	if o.jobs && st.Initialized && !st.Sealed {
-		if jobs, err = c.Jobs(ctx); err != nil {
+		if report.Keys, err = c.Rotations(ctx); err != nil {
 			return err
 		}
+		if report.Jobs, err = c.Jobs(ctx); err != nil {
+			return err
+		}
+		rows = append(append(rows, rotationRows(report.Keys)...), jobRows(report.Jobs)...)
 	}
-	rows := append(statusRows(o, st), jobRows(jobs)...)
-	if err := out.table(statusReport{o.where, o.running, *st, jobs}, rows); err != nil {
+	if err := out.table(report, rows); err != nil {
 		return err
 	}
 	switch {

@@ -141,6 +141,7 @@ func (c *caller) misuse(t testing.TB, v *sample, stranger *caller) []*answer {
 		postEnv:                           {`{"name":"` + canary + `!"}`, `{"name":"qa","type":` + q + `}`},
 		"POST /v1/sys/seal":               {q, `{"x":` + q + `}`},
 		"POST /v1/operator/users":         {`{"username":` + q + `,"password":` + q + `}`},
+		"POST /v1/operator/rekey":         {`{"passphrase":` + q + `,"proof":{"key":` + q + `},"drop":[` + q + `]}`},
 		"POST /v1/auth/token/validate":    {q},
 		getView + "?repo=" + canary:       {""},
 		"GET /v1/vaults?limit=" + canary:  {""},

@@ -103,6 +103,8 @@ func TestNoOperatorsInputIsAnInternalError(t *testing.T) {
 		{call: "POST /v1/operator/repos", body: `{"repoFullName":"` + name + `/api","public":true}`},
 		{call: "PUT /v1/operator/repos/grants", body: `{"repoFullName":"` + name + `/api","username":"` + name + `","role":"read"}`},
 		{call: "POST /v1/operator/tokens", body: `{"username":"` + name + `","name":"n","environment":"live","scopes":["read:secrets"],"ttlSeconds":9223372036854775807}`},
+		{call: "POST /v1/operator/rotations", body: `{"repoFullName":"` + name + `/api","all":true}`},
+		{call: "POST /v1/operator/rekey", body: `{"proof":{"passphrase":"x"},"passphrase":"y","newRecoveryKey":true,"drop":["` + someID + `"]}`},
 	} {
 		g := &generator{rand.New(rand.NewPCG(2, uint64(i)))}
 		for range 40 {

@@ -268,6 +268,8 @@ const (
 	unsealMethodAdded   notice = "unseal-method-added"
 	unsealMethodRemoved notice = "unseal-method-removed"
 	lastRecoveryRemoved notice = "last-recovery-removed"
+	masterKeyReplaced   notice = "master-key-replaced"
+	rotationBegun       notice = "rotation-begun"
 )
 
 var notices = map[notice]string{
@@ -328,6 +330,8 @@ var notices = map[notice]string{
 
 	unsealMethodAdded:   "It opens the server from now on.",
 	unsealMethodRemoved: "It opens the server no more.",
+	masterKeyReplaced:   "The master key is replaced. What opened the server opens it still.",
+	rotationBegun:       "New values are sealed under a new key from now on. The others follow.",
 	lastRecoveryRemoved: "The last recovery key is removed. Make a new one: whoever loses what is left loses everything.",
 }
 

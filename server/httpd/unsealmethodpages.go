@@ -74,6 +74,9 @@ func (x *exchange) unsealMethods(forms map[string]web.Form, problem string) (web
 		return nil, err
 	}
 	p := web.UnsealMethods{Frame: x.frame(), Tabs: x.operatorTabs(), Forms: forms, Problem: problem, Once: rand.Text()}
+	if p.Master, err = x.masterKey(forms, p.Once); err != nil {
+		return nil, err
+	}
 	recovery := 0
 	for _, m := range all {
 		if m.Kind == api.MethodRecovery {

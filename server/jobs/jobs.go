@@ -43,6 +43,7 @@ func Table(w *warden.Warden) []Job {
 		{"drift", 6 * time.Hour, keeping(w.CheckDrift)},
 		{"erasures", time.Hour, keeping(w.FinishErasures)},
 		{"trials", time.Hour, keeping(w.ExpireTrials)},
+		{"rotation", 5 * time.Minute, keeping(w.GoOnRotating)},
 	}
 	if w.BillingEnabled() {
 		all = append(all,

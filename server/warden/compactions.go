@@ -98,15 +98,8 @@ func (c *compactor) run(ctx context.Context) {
 
 // resume has finished what a process that ended left: vaults that are erased and
 // have no receipt yet.
-func (c *compactor) resume(ctx context.Context) {
-	if c.w.c.File == nil {
-		return
-	}
-	open, err := c.w.openErasures(ctx)
-	if err != nil {
-		c.w.log.Error("whether an erasure is to be finished could not be read", "error", err)
-	}
-	if len(open) > 0 {
+func (c *compactor) resume(open []store.Erasure) {
+	if c.w.c.File != nil && len(open) > 0 {
 		c.w.log.Info("an erasure was not finished: the data are compacted", "vaults", len(open))
 		c.ask(Caller{})
 	}

@@ -116,7 +116,7 @@ func randomNonce() []byte {
 // sealTicket seals something that a browser keeps.
 func (k *keyring) sealTicket(ticket any, context []byte) (api.Secret, error) {
 	text, err := json.Marshal(ticket)
-	return api.NewSecret(base64.RawURLEncoding.EncodeToString(k.tickets.Seal(nil, text, context))), err
+	return api.NewSecret(base64.RawURLEncoding.EncodeToString(k.under.Load().tickets.Seal(nil, text, context))), err
 }
 
 // openInto opens what sealTicket sealed, and reports whether it is one of ours.
@@ -125,7 +125,7 @@ func (k *keyring) openInto(ticket any, sealed api.Secret, context []byte) bool {
 	if err != nil {
 		return false
 	}
-	text, err := k.tickets.Open(nil, raw, context)
+	text, err := k.under.Load().tickets.Open(nil, raw, context)
 	return err == nil && json.Unmarshal(text, ticket) == nil
 }
 

@@ -294,7 +294,7 @@ func (v *visit) sealDraft(e *store.Environment, d *importDraft) (api.Secret, err
 	if err != nil {
 		return api.Secret{}, err
 	}
-	return api.NewSecret(base64.RawURLEncoding.EncodeToString(v.keys.imports.Seal(nil, text, v.draftContext(e)))), nil
+	return api.NewSecret(base64.RawURLEncoding.EncodeToString(v.keys.under.Load().imports.Seal(nil, text, v.draftContext(e)))), nil
 }
 
 func (v *visit) openDraft(e *store.Environment, sealed api.Secret) (*importDraft, error) {
@@ -303,7 +303,7 @@ func (v *visit) openDraft(e *store.Environment, sealed api.Secret) (*importDraft
 	if err != nil {
 		return nil, void
 	}
-	text, err := v.keys.imports.Open(nil, raw, v.draftContext(e))
+	text, err := v.keys.under.Load().imports.Open(nil, raw, v.draftContext(e))
 	if errors.Is(err, crypto.ErrOpen) {
 		return nil, void
 	}

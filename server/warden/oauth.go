@@ -81,7 +81,7 @@ func (w *Warden) Depart(_ context.Context, page, device string) (*Departure, err
 	}
 	return &Departure{
 		URL:     to,
-		Ticket:  api.NewSecret(base64.RawURLEncoding.EncodeToString(keys.tickets.Seal(nil, text, ticketContext))),
+		Ticket:  api.NewSecret(base64.RawURLEncoding.EncodeToString(keys.under.Load().tickets.Seal(nil, text, ticketContext))),
 		Expires: t.Expires,
 	}, nil
 }
@@ -96,7 +96,7 @@ func (w *Warden) signInHost() (forge.SignIn, error) {
 
 // state is what the code host hands back: a nonce and who made it.
 func (k *keyring) state(nonce []byte) string {
-	mac := hmac.New(sha256.New, k.states[:])
+	mac := hmac.New(sha256.New, k.under.Load().states[:])
 	mac.Write(nonce)
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(append([]byte(nil), nonce...)))
 }
@@ -119,7 +119,7 @@ func (k *keyring) openTicket(sealed api.Secret) (t ticket, ok bool) {
 	if err != nil {
 		return t, false
 	}
-	text, err := k.tickets.Open(nil, raw, ticketContext)
+	text, err := k.under.Load().tickets.Open(nil, raw, ticketContext)
 	return t, err == nil && json.Unmarshal(text, &t) == nil
 }
 

@@ -192,19 +192,19 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	if err == nil {
 		err = w.findSyncs(ctx)
 	}
+	var erased []store.Erasure
+	if err == nil {
+		erased, err = w.openErasures(ctx)
+	}
+	var cut []store.Rotation
+	if err == nil {
+		cut, err = w.rotationsUnderWay(ctx)
+	}
 	if err != nil {
 		return w.outward(err)
 	}
-	root, err := master.OpenRoot(instance.RootKey)
-	if errors.Is(err, crypto.ErrWrongKey) {
-		return api.Errorf(api.Forbidden, "The master key was changed: this method opens key %s, the data is sealed under %s. Restore the method's key from a backup, or use another method.", master.Fingerprint(), instance.Fingerprint)
-	}
+	keys, err := openKeyring(master, instance)
 	if err != nil {
-		return err
-	}
-	keys, err := newKeyring(root, instance)
-	if err != nil {
-		root.Destroy()
 		return err
 	}
 	w.keys.Store(keys)
@@ -213,8 +213,37 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	w.pump.wake()
 	w.start.given.drop()
 	w.remember(ctx, o, instance)
-	w.compactions.resume(ctx)
+	w.compactions.resume(erased)
+	if len(cut) > 0 {
+		w.rotator.resume()
+	}
 	return nil
+}
+
+// openKeyring opens what an instance's record holds with its master key.
+func openKeyring(master *crypto.Master, i store.Instance) (*keyring, error) {
+	root, err := master.OpenRoot(i.RootKey)
+	if errors.Is(err, crypto.ErrWrongKey) {
+		return nil, api.Errorf(api.Forbidden, "The master key was changed: this method opens key %s, the data is sealed under %s. Restore the method's key from a backup, or use another method.", master.Fingerprint(), i.Fingerprint)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var old *crypto.Root
+	if len(i.OldRootKey) > 0 {
+		old, err = master.OpenRoot(i.OldRootKey)
+	}
+	var keys *keyring
+	if err == nil {
+		keys, err = newKeyring(root, old, i)
+	}
+	if err != nil {
+		root.Destroy()
+		if old != nil {
+			old.Destroy()
+		}
+	}
+	return keys, err
 }
 
 func (w *Warden) methods(ctx context.Context) (all []store.Method, err error) {

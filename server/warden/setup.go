@@ -140,6 +140,8 @@ func (w *Warden) commit(ctx context.Context, d *draft, first *api.NewOperator) (
 		return nil, err
 	}
 	instance.ForgeKind, instance.ForgeURL, instance.Version = w.forge.Kind(), w.c.ForgeURL, w.c.Version
+	keys.under.Load().vouch(&d.first)
+	keys.under.Load().vouch(&d.recovery)
 	account := ids.Next()
 	err = w.store.Update(ctx, func(tx store.Tx) error {
 		if _, err := tx.Instance(); !errors.Is(err, store.ErrNotFound) {
@@ -244,7 +246,7 @@ func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, sto
 		root.Destroy()
 		return nil, i, base, err
 	}
-	keys, err := newKeyring(root, i)
+	keys, err := newKeyring(root, nil, i)
 	if err != nil {
 		root.Destroy()
 	}

@@ -143,51 +143,66 @@ func (s *sides) here(ctx context.Context) error {
 
 // ledgerOf opens the key of a vault's fingerprints, which is made at its first use.
 func (w *Warden) ledgerOf(ctx context.Context, v *visit) (*crypto.Ledger, error) {
-	place := crypto.RecordContext(v.vault.ID, "vault/ledger")
-	var sealed store.LedgerKey
-	err := w.store.View(ctx, func(r store.Reader) (err error) {
-		sealed, err = r.LedgerKey(v.vault.ID)
-		return err
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		k, err := w.dataKeyOf(ctx, v, v.vault.Generation)
-		if err != nil {
+	for {
+		ledger, err := w.openLedger(ctx, v)
+		if !errors.Is(err, store.ErrNotFound) {
+			return ledger, err
+		}
+		if err := w.makeLedger(ctx, v); err != nil {
 			return nil, err
 		}
-		_, fresh := k.NewLedger(place)
-		err = w.store.Update(ctx, func(tx store.Tx) (err error) {
-			sealed, err = tx.LedgerKey(v.vault.ID)
-			if !errors.Is(err, store.ErrNotFound) {
-				return err // somebody else was faster
-			}
-			if _, err := tx.Vault(v.vault.ID); errors.Is(err, store.ErrNotFound) {
-				return errNoVault(v.vault.Repository())
-			} else if err != nil {
-				return err
-			}
-			sealed = store.LedgerKey{Generation: v.vault.Generation, Sealed: fresh}
-			return tx.PutLedgerKey(v.vault.ID, sealed)
-		})
-		if err != nil {
-			return nil, err
-		}
-	} else if err != nil {
-		return nil, err
 	}
-	k, err := w.dataKeyOf(ctx, v, sealed.Generation)
-	if err != nil {
-		return nil, err
-	}
-	return k.OpenLedger(sealed.Sealed, place)
 }
 
-// dataKeyOf is a data key of a visit's vault, after its transaction has ended.
-func (w *Warden) dataKeyOf(ctx context.Context, v *visit, generation uint64) (k *crypto.DataKey, err error) {
-	err = w.store.View(ctx, func(r store.Reader) (err error) {
-		k, err = v.keys.dataKey(r, v.vault.ID, generation)
-		return err
+func ledgerPlace(vault store.ID) []byte { return crypto.RecordContext(vault, "vault/ledger") }
+
+// openLedger opens it with the data key that there is in the same snapshot: a
+// rotation may replace both at any time.
+func (w *Warden) openLedger(ctx context.Context, v *visit) (ledger *crypto.Ledger, err error) {
+	err = w.store.View(ctx, func(r store.Reader) error {
+		sealed, err := r.LedgerKey(v.vault.ID)
+		if err != nil {
+			return err
+		}
+		k, err := v.keys.dataKey(r, v.vault.ID, sealed.Generation)
+		if err == nil {
+			ledger, err = k.OpenLedger(sealed.Sealed, ledgerPlace(v.vault.ID))
+		}
+		return unlessGone(err)
 	})
-	return k, err
+	return ledger, err
+}
+
+// unlessGone keeps an error from being taken for that of a record which may be
+// missing.
+func unlessGone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("a key is missing: %v", err)
+	}
+	return err
+}
+
+// makeLedger makes the key, unless somebody else was faster.
+func (w *Warden) makeLedger(ctx context.Context, v *visit) error {
+	return w.store.Update(ctx, func(tx store.Tx) error {
+		_, err := tx.LedgerKey(v.vault.ID)
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		vault, err := tx.Vault(v.vault.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return errNoVault(v.vault.Repository())
+		}
+		if err != nil {
+			return err
+		}
+		k, err := v.keys.dataKey(tx.Reader, vault.ID, vault.Generation)
+		if err != nil {
+			return err
+		}
+		_, fresh := k.NewLedger(ledgerPlace(vault.ID))
+		return tx.PutLedgerKey(vault.ID, store.LedgerKey{Generation: vault.Generation, Sealed: fresh})
+	})
 }
 
 // there takes what the provider holds, and plans.

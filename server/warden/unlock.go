@@ -265,7 +265,7 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 // remember keeps the public halves of keys that were made before these were kept.
 // Not being able to must not keep an instance sealed.
 func (w *Warden) remember(ctx context.Context, o opened, i store.Instance) {
-	if i.Recipient != "" && (o.recipient == "" || o.method.Recipient != "") {
+	if i.Recipient != "" && (o.recipient == "" || w.vouched(o.method)) {
 		return
 	}
 	err := w.store.Update(ctx, func(tx store.Tx) error {
@@ -278,15 +278,20 @@ func (w *Warden) remember(ctx context.Context, o opened, i store.Instance) {
 			err = tx.PutInstance(i)
 		}
 		m, missing := tx.Method(o.method.ID)
-		if missing == nil && m.Recipient == "" && o.recipient != "" {
+		if missing == nil && o.recipient != "" {
 			m.Recipient = o.recipient
-			err = errors.Join(err, tx.PutMethod(m))
+			err = errors.Join(err, w.vouch(tx.Reader, &m), tx.PutMethod(m))
 		}
 		return err
 	})
 	if err != nil {
 		w.log.Warn("the public half of a key could not be noted", "error", err)
 	}
+}
+
+func (w *Warden) vouched(m store.Method) bool {
+	k := w.keys.Load()
+	return k != nil && k.under.Load().vouched(m)
 }
 
 // wrapFor seals the master for a method in the way that it opens, where that takes

@@ -85,6 +85,9 @@ func (w *Warden) AddUnsealMethod(ctx context.Context, who Caller, req api.AddUns
 		if err := stillProven(tx, proof); err != nil {
 			return err
 		}
+		if err := w.vouch(tx.Reader, &m); err != nil {
+			return err
+		}
 		j.note("unseal_method_added", aboutMethod(m))
 		return tx.PutMethod(m)
 	})

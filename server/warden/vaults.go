@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"coffer/crypto"
 	"coffer/server/access"
 	"coffer/server/api"
 	"coffer/server/billing"
@@ -202,21 +201,28 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 		w.nameInstallURL(ctx, err)
 		return nil, w.settle(ctx, who, act, w.vaultNamed(ctx, req.RepoFullName), err)
 	}
-	keys, err := w.holdKeys()
+	var made *api.Vault
+	err = w.underOneRoot(ctx, func(keys *keyring) (err error) {
+		made, err = w.createVault(ctx, who, repo, role, keys)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer keys.users.RUnlock()
+	return &api.CreatedVault{Vault: *made, VaultID: made.ID, Message: "Vault created for " + made.RepoFullName + "."}, nil
+}
+
+func (w *Warden) createVault(ctx context.Context, who Caller, repo forge.Repository, role access.Role, keys *keyring) (*api.Vault, error) {
 	vault, dataKey, err := w.newVault(who, repo, keys)
 	if err != nil {
 		return nil, err
 	}
 	var made api.Vault
-	err = w.changeSelf(ctx, who, act, func(tx store.Tx, j *journal) error {
+	err = w.changeSelf(ctx, who, access.VaultCreate, func(tx store.Tx, j *journal) error {
 		if err := w.addVault(tx, j, vault, dataKey); err != nil {
 			return err
 		}
-		v, err := w.visitOf(tx.Reader, who, act, vault, role, keys, j.now)
+		v, err := w.visitOf(tx.Reader, who, access.VaultCreate, vault, role, keys, j.now)
 		if err == nil {
 			made, err = v.record()
 		}
@@ -226,7 +232,7 @@ func (w *Warden) CreateVault(ctx context.Context, who Caller, req api.CreateVaul
 		return nil, err
 	}
 	w.host.confirmed.note(vault.ID, w.now())
-	return &api.CreatedVault{Vault: made, VaultID: made.ID, Message: "Vault created for " + made.RepoFullName + "."}, nil
+	return &made, nil
 }
 
 // repositoryFor is lookUp, and registers at the built-in code host what the caller
@@ -250,7 +256,7 @@ func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (fo
 	return repo, role, err
 }
 
-func (w *Warden) newVault(who Caller, repo forge.Repository, keys *keyring) (store.Vault, []byte, error) {
+func (w *Warden) newVault(who Caller, repo forge.Repository, keys *keyring) (store.Vault, wrappedKey, error) {
 	now := w.now()
 	v := store.Vault{
 		ID: store.NewIDs(now).Next(), RepoID: repo.ID, Owner: repo.Owner, Name: repo.Name,
@@ -258,15 +264,15 @@ func (w *Warden) newVault(who Caller, repo forge.Repository, keys *keyring) (sto
 		OwnerKind: string(repo.OwnerKind), OwnerID: repo.OwnerID, CreatedBy: who.user.ID,
 		Generation: 1, Created: store.At(now), Updated: store.At(now),
 	}
-	k, file, err := keys.root.NewDataKey(crypto.ID(v.ID))
-	if err == nil {
-		k.Destroy()
-	}
-	return v, file, err
+	dataKey, err := keys.newDataKey(v.ID)
+	return v, dataKey, err
 }
 
-func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey []byte) error {
-	err := tx.AddVault(vault, dataKey)
+func (w *Warden) addVault(tx store.Tx, j *journal, vault store.Vault, dataKey wrappedKey) error {
+	if err := dataKey.check(tx.Reader); err != nil {
+		return err
+	}
+	err := tx.AddVault(vault, dataKey.file)
 	if errors.Is(err, store.ErrExists) {
 		return api.Errorf(api.Conflict, "%s has a vault already.", vault.Repository())
 	}

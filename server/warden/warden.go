@@ -129,6 +129,7 @@ type Warden struct {
 	notary      *notary
 	pump        *pump // nil when nothing is streamed
 	compactions *compactor
+	rotator     *rotator
 	ready       readiness
 	sealing     sync.Mutex // one initialisation, unsealing or sealing at a time
 	start       startState
@@ -180,6 +181,8 @@ func New(c Config) *Warden {
 	w.workers.Go(func() { w.runEvents(ctx) })
 	w.workers.Go(func() { w.readRosters(ctx) })
 	w.workers.Go(func() { w.runSyncs(w.syncs.life) })
+	w.rotator = newRotator(ctx)
+	w.workers.Go(w.runRotations)
 	return w
 }
 
