@@ -227,6 +227,9 @@ func TestChangesAreCollectedAndSaved(t *testing.T) {
 	b.click("Show the old value of DB_URL in development")
 	b.says("canary-dev", true)
 	b.says("new-dev", true)
+	if !evaluate[bool](b, `document.querySelector(".review > .choices").getBoundingClientRect().bottom <= document.querySelector(".review").getBoundingClientRect().bottom`) {
+		t.Error("the buttons of the review are out of sight once a value is shown")
+	}
 	b.looksGood("review")
 	b.click("Take back the change of ADDED in staging")
 	b.says("3 changes in 2 environments", true)
