@@ -60,6 +60,7 @@ var libraries = map[string][]string{
 	"go.etcd.io/bbolt":             {"coffer/store/kv/bolt"},
 	"filippo.io/age":               {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
+	"github.com/prometheus":        {"coffer/server/metrics"},
 
 	// What only tests use.
 	"github.com/chromedp/chromedp":             {},

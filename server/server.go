@@ -44,7 +44,7 @@ type Server struct {
 	store    *store.Store
 	warden   *warden.Warden
 	jobs     *jobs.Runner
-	requests metrics.Requests
+	metrics  *metrics.Registry
 	scraped  http.Handler // on a listener of its own
 	public   http.Handler
 	operator http.Handler
@@ -85,7 +85,7 @@ func New(cfg Config) (*Server, error) {
 	case cfg.Plans.UpgradeURL == "":
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
-	s := &Server{c: cfg, log: log, ready: make(chan struct{}), stopping: make(chan struct{})}
+	s := &Server{c: cfg, log: log, metrics: metrics.New(), ready: make(chan struct{}), stopping: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if err := s.open(plans, plan); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func New(cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
-	host, err := s.c.codeHost()
+	host, err := s.c.codeHost(s.measureForge())
 	if err != nil {
 		return err
 	}
@@ -142,6 +142,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		ForgeCredential: s.c.Forge.credential(), Hosting: providers, SyncWait: s.c.TestOnlySyncWait,
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
+	s.measure()
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
@@ -159,7 +160,7 @@ func (s *Server) face(back []string) {
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
-		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
+		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: s.metrics.Requests},
 		Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)

@@ -204,11 +204,13 @@ func (r *Runner) run(j Job) {
 	})
 	r.setRunning(j.Name)
 	defer r.setRunning("")
-	last := warden.JobRun{Name: j.Name, Started: r.warden.Now()}
+	last := warden.JobRun{Name: j.Name, Started: r.warden.Now(), Well: r.lastWell(ctx, j.Name)}
 	removed, err := j.Run(ctx)
 	last.Ended, last.Removed = r.warden.Now(), removed
 	if err != nil {
 		last.Error = r.explain(j, err)
+	} else {
+		last.Well = last.Ended
 	}
 	r.remember(last)
 	if err := r.warden.NoteJobRun(context.Background(), last); err != nil {
@@ -217,6 +219,15 @@ func (r *Runner) run(j Job) {
 	if removed > 0 {
 		r.log.Info("a job removed what was over its time", "job", j.Name, "removed", removed)
 	}
+}
+
+// lastWell is when a job last went well, or zero.
+func (r *Runner) lastWell(ctx context.Context, name string) time.Time {
+	runs, err := r.runs(ctx)
+	if err != nil {
+		r.log.Warn("could not look up when jobs ran", "error", err)
+	}
+	return runs[name].Well
 }
 
 // explain puts a failure into words that may be shown, and logs the rest.

@@ -169,6 +169,7 @@ func (w *Warden) Unseal(ctx context.Context, req api.Unseal) error {
 		return nil
 	}
 	err := w.unseal(ctx, req)
+	w.tallies.unseals.note(outcomeOf(err))
 	w.start.mu.Lock()
 	defer w.start.mu.Unlock()
 	w.start.lastError = ""

@@ -280,6 +280,7 @@ func (x *execution) end(ctx context.Context) error {
 	now := x.w.now()
 	x.run.Ended, x.run.Status = store.At(now), statusOf(x.run)
 	ids := store.NewIDs(now)
+	x.w.tallies.syncs.note(x.run.Status)
 	return x.w.append(ctx, keys, ids, func(tx store.Tx) ([]store.Activity, error) {
 		if _, err := tx.SyncRun(x.run.ID); err != nil {
 			if errors.Is(err, store.ErrNotFound) { // the vault went, and all that is known of it

@@ -34,6 +34,7 @@ func (w *Warden) Webhook(ctx context.Context, kind string, header func(string) s
 	}
 	e, err := hooks.Event(forge.Delivery{Header: header, Body: body, At: w.now()})
 	if err != nil {
+		w.tallies.deliveries.note(outcomeRefused)
 		return hookError(err)
 	}
 	if e.Topic != forge.Ignored {
@@ -41,12 +42,15 @@ func (w *Warden) Webhook(ctx context.Context, kind string, header func(string) s
 	}
 	err = w.takeDelivery(ctx, e)
 	if errors.Is(err, store.ErrExists) {
+		w.tallies.deliveries.note(outcomeRepeated)
 		return nil
 	}
 	if err != nil {
+		w.tallies.deliveries.note(outcomeFailed)
 		w.log.Error("a webhook's delivery could not be stored", "event", e.Name, "error", err)
 		return &api.Error{Code: api.Internal}
 	}
+	w.tallies.deliveries.note(outcomeTaken)
 	nudge(w.host.events)
 	return nil
 }

@@ -80,6 +80,7 @@ type DB struct {
 	idle    *sync.Cond // on mu: leading became false
 
 	group group // belongs to whoever leads
+	stats stats
 
 	calls sync.Pool // of *call; none is shared with another DB, whose goroutines may run on a clock of their own
 }
