@@ -21,6 +21,7 @@ import (
 	"coffer/server/forge"
 	"coffer/server/httpd"
 	"coffer/server/jobs"
+	"coffer/server/logging"
 	"coffer/server/metrics"
 	"coffer/server/stream"
 	"coffer/server/warden"
@@ -61,7 +62,10 @@ type Server struct {
 // unseal as configured. An instance that cannot be unsealed is no error: it
 // stays sealed and says why. Close it when done.
 func New(cfg Config) (*Server, error) {
-	log, err := newLogger(cfg.Log)
+	if cfg.Log.Output == nil {
+		cfg.Log.Output = os.Stderr
+	}
+	log, err := logging.New(cfg.Log.Level, cfg.Log.Format, cfg.Log.Output)
 	if err != nil {
 		return nil, err
 	}
@@ -374,25 +378,3 @@ func (s *Server) Operator() http.RoundTripper { return inProcess{s.operator} }
 // Harden keeps the memory of this process to itself as far as the system
 // allows, and reports what could not be done.
 func Harden() []string { return warden.Harden() }
-
-func newLogger(c LogConfig) (*slog.Logger, error) {
-	var level slog.Level
-	if c.Level != "" {
-		if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-			return nil, fmt.Errorf("log.level is %q; it is debug, info, warn or error", c.Level)
-		}
-	}
-	out := c.Output
-	if out == nil {
-		out = os.Stderr
-	}
-	options := &slog.HandlerOptions{Level: level}
-	switch c.Format {
-	case "", "text":
-		return slog.New(slog.NewTextHandler(out, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(out, options)), nil
-	default:
-		return nil, fmt.Errorf("log.format is %q; it is text or json", c.Format)
-	}
-}

@@ -149,7 +149,7 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 	select {
 	case got := <-flight:
 		if got.Err != nil {
-			return found{}, w.errForge(who, overdue(got.Err))
+			return found{}, w.errForge(ctx, who, overdue(got.Err))
 		}
 		return got.Val.(found), nil
 	case <-ctx.Done():

@@ -73,7 +73,7 @@ func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
 		w.start.keyFile = recordedKeyFile(methods)
 	}
 	if err := w.Unseal(ctx, api.Unseal{}); err != nil {
-		w.log.Warn("still sealed", "reason", err)
+		w.log.WarnContext(ctx, "still sealed", "reason", err)
 	}
 	return "", nil
 }
@@ -150,7 +150,7 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 		})
 	}
 	if err != nil {
-		w.log.Error("the unseal methods cannot be read", "error", err)
+		w.log.ErrorContext(ctx, "the unseal methods cannot be read", "error", err)
 		s.LastError = "The data cannot be read. See the server's log."
 	}
 	return s
@@ -213,7 +213,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	}
 	w.keys.Store(keys)
 	w.syncs.rouse()
-	w.log.Info("unsealed", "key", instance.Fingerprint)
+	w.log.InfoContext(ctx, "unsealed", "key", instance.Fingerprint)
 	w.pump.wake()
 	return nil
 }
@@ -307,12 +307,12 @@ func (w *Warden) Seal(ctx context.Context, who Caller) error {
 	j.note("system_sealed", nil)
 	if err := w.write(ctx, j.notes); err != nil {
 		// A store that cannot be written to must not keep the keys in memory.
-		w.log.Error("the sealing could not be recorded", "error", err)
+		w.log.ErrorContext(ctx, "the sealing could not be recorded", "error", err)
 	}
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
 	w.dropKeys()
-	w.log.Info("sealed")
+	w.log.InfoContext(ctx, "sealed")
 	return nil
 }
 

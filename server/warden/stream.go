@@ -113,10 +113,10 @@ func (p *pump) report(ctx context.Context, err error) {
 		return
 	}
 	if err != nil && !p.failing {
-		p.w.log.Error("the audit log cannot be streamed; it is tried again", "to", p.name, "error", err)
+		p.w.log.ErrorContext(ctx, "the audit log cannot be streamed; it is tried again", "to", p.name, "error", err)
 	}
 	if err == nil && p.failing {
-		p.w.log.Info("the audit log is streamed again", "to", p.name, "number", p.at.Number)
+		p.w.log.InfoContext(ctx, "the audit log is streamed again", "to", p.name, "number", p.at.Number)
 	}
 	p.failing = err != nil
 	p.stuck.Store(p.failing)
