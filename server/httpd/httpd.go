@@ -59,7 +59,9 @@ func New(cfg Config) http.Handler {
 
 // NewOperator is the face for whoever runs the instance: everyone who reaches
 // it acts as the operator. It belongs on a socket that only they can open.
-func NewOperator(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, true).router(routes()) }
+func NewOperator(cfg Config) http.Handler {
+	return withProfiles(newFace(cfg, cfg.Warden, true).router(routes()))
+}
 
 // Jobs are what the server does by itself, and how to have it done now.
 type Jobs interface {
