@@ -123,3 +123,12 @@ func TestReadyFollowsTheSeal(t *testing.T) {
 		t.Errorf("not set up: %d %s", status, body)
 	}
 }
+
+func TestAnExaminationSeesASmallDisk(t *testing.T) {
+	disk := smallDisk(t, 16<<20)
+	in := servertest.New(t, servertest.Plain, func(c *server.Config) { c.Data = filepath.Join(disk, "data") })
+	finding(t, examined(t, in), "problem", "disk", "writing is about to fail")
+	disk = smallDisk(t, 200<<20)
+	in = servertest.New(t, servertest.Plain, func(c *server.Config) { c.Data = filepath.Join(disk, "data") })
+	finding(t, examined(t, in), "warning", "disk", "free")
+}

@@ -55,6 +55,9 @@ type Server struct {
 	stop     func() // closes stopping
 	addr     string
 
+	started time.Time // by the wall clock, which tests may set
+	begun   time.Time // by the process's own
+
 	metricsAddr string
 }
 
@@ -147,6 +150,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
 	s.measure()
+	s.started, s.begun = s.warden.Now(), time.Now()
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Passphrase: passphrase(s.c.Unseal),
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
@@ -163,7 +167,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 func (s *Server) face(back []string) {
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
-		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
+		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs, Examine: s.Examine,
 		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: s.metrics.Requests},
 		Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
@@ -374,7 +378,3 @@ func (s *Server) Close() error {
 // Operator is a transport to the instance in this process, with the powers of
 // the operator.
 func (s *Server) Operator() http.RoundTripper { return inProcess{s.operator} }
-
-// Harden keeps the memory of this process to itself as far as the system
-// allows, and reports what could not be done.
-func Harden() []string { return warden.Harden() }

@@ -11,6 +11,11 @@ var operatorSamples = map[string]Page{
 		Methods: []UnsealMethod{{"key-file", "abcd", someDay}, {"recovery-key", "efgh", someDay}},
 		Jobs:    []Job{{Name: "trash", Last: someDay, Next: someDay, Removed: 3, Error: "No."}, {Name: "audit", Running: true, Next: someDay}, {Name: "new", Next: someDay}},
 		Limits:  []Limit{{"general", "requests", "100 in 15m"}, {"bulk", "pushes and pulls", "off"}}},
+	"health": Health{Frame: Frame{User: "ann", Operator: true}, Tabs: operatorTabs, At: someDay, Problems: 1, Warnings: 2,
+		Findings: []HealthFinding{{"files", "problem", "The key file is open to everybody.", "chmod 600 key"}, {"clock", "warning", "It was set.", "Look."}, {"disk", "ok", "There is room.", ""}}},
+	"health well":    Health{At: someDay, Full: true},
+	"health warned":  Health{At: someDay, Warnings: 1},
+	"health ill":     Health{At: someDay, Problems: 2, Warnings: 1},
 	"server in need": Operator{Hindrance: "The storage is full.", Problem: "No."},
 	"users":          LocalUsers{Tabs: operatorTabs, Rows: []LocalUser{{Name: "ann", Operator: true, Myself: true}, {Name: "bob"}, {Name: "eve", Disabled: true}}, Pager: Pager{From: 1, To: 2, Total: 3, Next: "/operator/users?offset=2"}},
 	"users wrong":    LocalUsers{Tabs: operatorTabs, Form: wrongForm},
@@ -30,7 +35,8 @@ var (
 var operatorEvils = map[string]Page{
 	"server": Operator{Tabs: []Place{{evil, evil, evil}}, Version: evil, Server: evil, Forge: evil, AuditKey: evil, Methods: []UnsealMethod{{evil, evil, someDay}},
 		Jobs: []Job{{Name: evil, Error: evil}}, Limits: []Limit{{evil, evil, evil}}, Hindrance: evil, Problem: evil},
-	"users": LocalUsers{Rows: []LocalUser{{Name: evil, Operator: true}, {Name: evil, Disabled: true}}, Form: evilFields},
-	"orgs":  LocalOrgs{Rows: evilGroups, Create: evilFields, Member: evilFields},
-	"repos": LocalRepos{Rows: evilGroups, Create: evilFields, Grant: evilFields, Roles: []string{evil}},
+	"health": Health{Tabs: []Place{{evil, evil, evil}}, Problems: 1, Findings: []HealthFinding{{evil, evil, evil, evil}}},
+	"users":  LocalUsers{Rows: []LocalUser{{Name: evil, Operator: true}, {Name: evil, Disabled: true}}, Form: evilFields},
+	"orgs":   LocalOrgs{Rows: evilGroups, Create: evilFields, Member: evilFields},
+	"repos":  LocalRepos{Rows: evilGroups, Create: evilFields, Grant: evilFields, Roles: []string{evil}},
 }

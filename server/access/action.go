@@ -121,6 +121,7 @@ const (
 	SystemSeal
 	JobList
 	JobRun
+	Doctor
 	ForgeCheck
 	AuditExport
 	AuditVerify

@@ -97,7 +97,7 @@ func (x *exchange) sealed() error {
 	if path != "/v1" && !strings.HasPrefix(path, "/v1/") {
 		return nil
 	}
-	if path == "/v1/health" || path == openAPIPath || strings.HasPrefix(path, "/v1/sys/") {
+	if path == "/v1/health" || path == openAPIPath || strings.HasPrefix(path, "/v1/sys/") || path == doctorPath && x.operator {
 		return nil
 	}
 	return x.closed()

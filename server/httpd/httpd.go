@@ -39,6 +39,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
 	Limits         Limits         // of requests; the operator's face has none
 	Jobs           Jobs           // what runs by itself
+	Examine        Examination
 	Metrics        Metrics
 	ForgeName      string       // what people call the code host, where its kind has several names
 	Subgroups      bool         // owners of repositories may be GitLab's groups in groups

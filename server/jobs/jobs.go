@@ -76,7 +76,7 @@ type Runner struct {
 	warden *warden.Warden
 	log    *slog.Logger
 
-	begun   time.Time // by the process's own clock, which nobody sets
+	begun   time.Time     // by the process's own clock, which nobody sets
 	turn    chan struct{} // held by whoever runs a job
 	quit    chan struct{}
 	workers sync.WaitGroup

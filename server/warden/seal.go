@@ -316,19 +316,41 @@ func (w *Warden) Seal(ctx context.Context, who Caller) error {
 	return nil
 }
 
-// Harden keeps the memory of this process to itself as far as the system
-// allows, and reports what could not be done.
-func Harden() []string {
-	h := crypto.Harden()
-	var missing []string
+// Hardening is how far the memory of this process is its own.
+type Hardening struct {
+	NotDumpable bool   // other processes of the same user cannot read it
+	NoCore      bool   // a crash leaves no core file
+	Locked      bool   // the root key is never swapped to the disk
+	Memory      string // the kind of memory that the root key gets
+}
+
+// Missing are sentences about what the system does not allow.
+func (h Hardening) Missing() (missing []string) {
 	if !h.NotDumpable {
 		missing = append(missing, "other processes of this user may read the server's memory")
 	}
 	if !h.NoCore {
 		missing = append(missing, "a crash may leave a core file")
 	}
-	if h.KeyMemory == crypto.MemoryPlain {
+	if !h.Locked {
 		missing = append(missing, "the root key may be swapped to disk")
 	}
 	return missing
+}
+
+// Harden keeps the memory of this process to itself as far as the system
+// allows, and reports what was reached.
+func Harden() Hardening {
+	h := crypto.Harden()
+	return Hardening{NotDumpable: h.NotDumpable, NoCore: h.NoCore, Locked: h.KeyMemory != crypto.MemoryPlain, Memory: string(h.KeyMemory)}
+}
+
+// KeyFile is where the key file is that the server was told of, or that it remembers,
+// and "" if it opens without one.
+func (w *Warden) KeyFile(ctx context.Context) string {
+	methods, err := w.methods(ctx)
+	if err != nil {
+		return ""
+	}
+	return recordedKeyFile(methods)
 }

@@ -81,6 +81,8 @@ func (w *world) succeed() {
 	w.jwt = w.text(w.operator("POST /v1/operator/sessions", `{"username":"ann"}`, 200), "token")
 
 	w.operator("GET /v1/operator/jobs", "", 200)
+	w.operator("GET /v1/operator/doctor?quick=true", "", 200)
+	w.operator("GET /v1/operator/doctor", "", 200)
 	w.operator("POST /v1/operator/jobs/trash/run", "", 200)
 	w.operator("POST /v1/operator/forge/check", "", 200)
 	w.operator("GET /v1/operator/audit/export", "", 200)
