@@ -54,7 +54,7 @@ func (s *Server) Examine(ctx context.Context, quick bool) *api.Report {
 }
 
 func (s *Server) facts(ctx context.Context) *api.Facts {
-	f := &api.Facts{DataBytes: s.db.Size()}
+	f := &api.Facts{PublicURL: s.c.PublicURL, DataBytes: s.db.Size()}
 	if s.running() {
 		f.StartedAt = new(api.At(s.started))
 	}

@@ -12,6 +12,7 @@ type Report struct {
 // Facts are the figures of a server in a few words.
 type Facts struct {
 	StartedAt    *Time  `json:"startedAt"` // null for one that does not run
+	PublicURL    string `json:"publicUrl"`
 	DataBytes    int64  `json:"dataBytes"` // size of the data file
 	FreeBytes    *int64 `json:"freeBytes"` // on its disk; null where that is not known
 	AuditRecords uint64 `json:"auditRecords"`

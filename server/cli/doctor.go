@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +62,7 @@ func (a *app) doctor(ctx context.Context, s *settings, dataNamed bool) error {
 	var err error
 	stop := a.out.working("Examining")
 	if a.server == "" && (dataNamed || hasData(s.Data)) {
-		if all.Server, err = examineServer(ctx, s); errors.Is(err, fs.ErrPermission) && !dataNamed {
+		if all.Server, err = a.examineServer(ctx, s); errors.Is(err, fs.ErrPermission) && !dataNamed {
 			err = nil // another user's server
 		}
 	}
@@ -102,7 +103,7 @@ func hasData(dir string) bool {
 }
 
 // examineServer asks the running server, else looks at its data here.
-func examineServer(ctx context.Context, s *settings) (*api.Report, error) {
+func (a *app) examineServer(ctx context.Context, s *settings) (*api.Report, error) {
 	o, err := openOperator(s)
 	if exit := new(failure); errors.As(err, &exit) {
 		if exit.exit == exitForbidden {
@@ -114,7 +115,17 @@ func examineServer(ctx context.Context, s *settings) (*api.Report, error) {
 		return server.ExamineClosed(s.config(), err), nil
 	}
 	r, err := o.Client.Examine(ctx, false)
-	return r, errors.Join(err, o.close())
+	if err = errors.Join(err, o.close()); err != nil {
+		return nil, err
+	}
+	if o.running && r.Facts != nil && strings.HasPrefix(r.Facts.PublicURL, "https://") {
+		seen := a.certificate(ctx, r.Facts.PublicURL, http.DefaultTransport)
+		seen.Area = "tls"
+		facts := r.Facts
+		r = api.NewReport(r.At, append(r.Findings, seen))
+		r.Facts = facts
+	}
+	return r, nil
 }
 
 // hiddenError is told by errors.Is only.

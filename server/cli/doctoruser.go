@@ -108,6 +108,35 @@ func unreachable(err error) string {
 	return "Is the address right, the network there, and the server running? Another address: coffer login URL."
 }
 
+// certificate tries the server's address as clients do: whether it leads there, and
+// whether they will trust what answers.
+func (a *app) certificate(ctx context.Context, address string, through http.RoundTripper) api.Diagnosis {
+	c, saw := a.client(address, ""), &witness{to: through}
+	c.Transport = saw
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := c.Status(ctx); err != nil && saw.tls == nil {
+		return api.Diagnosis{Level: api.DiagnosisProblem, Text: "From this machine, " + address + " cannot be reached as clients do: " + strings.TrimRight(err.Error(), ".") + ".",
+			Next: "If clients reach it all the same, the way from here is another one. Else look at the proxy and its certificate: it must name " + hostOf(address) + ", come with its chain, and not be over."}
+	}
+	if saw.tls == nil || len(saw.tls.PeerCertificates) == 0 {
+		return api.Diagnosis{Level: api.DiagnosisProblem, Text: address + " answered without a certificate.", Next: "Look at the proxy, and at public_url."}
+	}
+	until := saw.tls.PeerCertificates[0].NotAfter
+	if left := time.Until(until).Round(time.Hour); left < endsSoon {
+		return api.Diagnosis{Level: api.DiagnosisWarning, Text: fmt.Sprintf("The certificate of %s ends on %s, in %s.", address, when(api.At(until)), spanWords(left)), Next: "Renew it, and see why that did not happen by itself."}
+	}
+	return api.Diagnosis{Level: api.DiagnosisOK, Text: fmt.Sprintf("%s answers with a certificate that is trusted here, good until %s.", address, when(api.At(until)))}
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Hostname()
+}
+
 // connection looks at how the server was reached, and at the two clocks.
 func (d *userDoctor) connection(address string, saw *witness) {
 	u, err := url.Parse(address)

@@ -20,7 +20,12 @@ var examineBinder = newBinder(reflect.TypeFor[api.Examine]())
 func examine(x *exchange) error {
 	look := ask[api.Examine]
 	if x.operator {
-		look = func(x *exchange, b *binder) (*api.Examine, error) { return bind[api.Examine](b, x.input()) }
+		look = func(x *exchange, b *binder) (*api.Examine, error) {
+			if err := x.readBody(); err != nil {
+				return nil, err
+			}
+			return bind[api.Examine](b, x.input())
+		}
 	}
 	req, err := look(x, examineBinder)
 	if err != nil {
