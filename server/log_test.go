@@ -73,3 +73,48 @@ func TestTheLogHoldsNoSecretAndTellsRequestsApart(t *testing.T) {
 		t.Errorf("only %d requests were logged", len(ids))
 	}
 }
+
+// TestWhatIsSaidOnBehalfOfARequestHasItsID asks a code host that does not answer.
+func TestWhatIsSaidOnBehalfOfARequestHasItsID(t *testing.T) {
+	in := servertest.New(t, func(c *server.Config) { c.Forge = server.ForgeConfig{Kind: "gitea", URL: "http://127.0.0.1:1"} })
+	if _, err := in.Client("0123456789012345678901234567890123456789").Me(t.Context()); api.CodeOf(err) != api.Unavailable {
+		t.Fatalf("got %v", err)
+	}
+	said := make(map[string]string)
+	for line := range strings.Lines(in.Log.String()) {
+		var l struct{ Msg, Request string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		said[l.Msg] = l.Request
+	}
+	if id := said["the code host did not answer"]; id == "" || id != said["request"] {
+		t.Errorf("%v", said)
+	}
+}
+
+// TestAnsweredProbesAreNoNews at the level that people run with.
+func TestAnsweredProbesAreNoNews(t *testing.T) {
+	in := servertest.New(t, func(c *server.Config) { c.Log.Level = "info" })
+	ask := func(path string) {
+		t.Helper()
+		res, err := http.Get(in.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
+	for _, path := range []string{"/health", "/ready", "/v1/health"} {
+		ask(path)
+	}
+	if log := in.Log.String(); strings.Contains(log, `"route":"/`) {
+		t.Errorf("they fill the log: %s", log)
+	}
+	if err := in.Operator.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask("/ready")
+	if log := in.Log.String(); !strings.Contains(log, `"route":"/ready","status":503`) {
+		t.Errorf("a refused one is not there: %s", log)
+	}
+}
