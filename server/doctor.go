@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -70,6 +71,10 @@ func (s *Server) facts(ctx context.Context) *api.Facts {
 // ExamineClosed is what can be said of a setup whose data could not be opened.
 func ExamineClosed(cfg Config, why error) *api.Report {
 	all := []api.Diagnosis{problem("The server cannot start here: "+why.Error()+".", "Mend that first; then ask again.")}
+	if errors.Is(why, ErrOlder) {
+		all[0] = warning("The data was written by an earlier version. The next start of the server takes a snapshot of it and upgrades it: "+why.Error()+".",
+			"coffer check looks at it before. docs/operations.md says how to go back.")
+	}
 	all[0].Area = "server"
 	for _, d := range append(examineFiles(cfg, cfg.Unseal.KeyFile), examineRoom(cfg)...) {
 		d.Area = cmp.Or(d.Area, "files")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"coffer/server"
 	"coffer/server/api"
 	"coffer/server/client"
 )
@@ -43,6 +45,9 @@ func (a *app) status(cmd *cobra.Command) error {
 		return err
 	}
 	o, err := openOperator(s)
+	if errors.Is(err, server.ErrOlder) {
+		return runOlderStatus(s.Data, err, a.out)
+	}
 	if err != nil {
 		return err
 	}

@@ -132,6 +132,9 @@ func (in *Instance) serve(s *server.Server) {
 		if err := s.Close(); err != nil {
 			in.t.Errorf("close: %v", err)
 		}
+		if _, err := server.Check(server.Config{Data: in.Data}); err != nil {
+			in.t.Errorf("what the test left behind: %v", err)
+		}
 	})
 	select {
 	case <-s.Ready():
