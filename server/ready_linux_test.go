@@ -101,6 +101,11 @@ func TestAReadOnlyDirectoryIsSaidAtStart(t *testing.T) {
 	if err := syscall.Mount("none", disk, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skipf("it cannot be mounted read-only: %v", err)
 	}
+	t.Cleanup(func() {
+		if err := syscall.Mount("none", disk, "tmpfs", syscall.MS_REMOUNT, ""); err != nil {
+			t.Error(err)
+		}
+	})
 	s, err := server.New(server.Config{Data: data, Listen: "127.0.0.1:0"})
 	if err == nil {
 		_ = s.Close()
