@@ -16,9 +16,9 @@ import (
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
-	"coffer/server":               {"server/httpd", "server/jobs", "server/listen", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server":               {"server/httpd", "server/jobs", "server/listen", "server/logging", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
-	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/metrics", "web"},
+	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/logging", "server/metrics", "web"},
 	"coffer/server/httpd/openapi": {},
 	"coffer/server/jobs":          {"server/warden", "server/api", "server/metrics"},
 	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/billing", "server/dotenv", "server/forge", "server/hosting", "server/stream", "server/syncplan", "crypto", "store", "store/kv"},
@@ -32,6 +32,7 @@ var rooms = map[string][]string{
 	"coffer/server/hosting":       {"server/api"},
 	"coffer/server/syncplan":      {"server/hosting", "server/api"},
 	"coffer/server/metrics":       {},
+	"coffer/server/logging":       {},
 	"coffer/server/stream":        {},
 	"coffer/server/listen":        {},
 	"coffer/web":                  {},
@@ -63,6 +64,7 @@ var libraries = map[string][]string{
 	"github.com/cloudflare/circl":  {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
 	"github.com/coreos/go-systemd": {"coffer/server/listen"},
+	"github.com/prometheus":        {"coffer/server/metrics"},
 
 	// What only tests use.
 	"github.com/chromedp/chromedp":             {},

@@ -90,8 +90,9 @@ type codeHost struct {
 	url, before string
 }
 
-// codeHost reads what the configuration says of the code host. It asks nobody.
-func (c Config) codeHost() (h codeHost, err error) {
+// codeHost reads what the configuration says of the code host. It asks nobody. Watch
+// is told of each call later on; nil for nobody.
+func (c Config) codeHost(watch func(answered bool, took time.Duration)) (h codeHost, err error) {
 	if err := c.Forge.check(); err != nil {
 		return h, err
 	}
@@ -109,6 +110,7 @@ func (c Config) codeHost() (h codeHost, err error) {
 	if err != nil {
 		return h, err
 	}
+	adapter.Watch = watch
 	f, err := forge.New(adapter)
 	h.client = func(forge.Directory) forge.Forge { return f }
 	return h, err
@@ -117,7 +119,7 @@ func (c Config) codeHost() (h codeHost, err error) {
 // CheckForge tries what cfg says of the code host. It needs no data and waits for
 // the host.
 func CheckForge(ctx context.Context, cfg Config) (*api.ForgeCheck, error) {
-	host, err := cfg.codeHost()
+	host, err := cfg.codeHost(nil)
 	if err != nil {
 		return nil, err
 	}

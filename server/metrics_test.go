@@ -112,11 +112,12 @@ func TestMetricsNameNobody(t *testing.T) {
 		t.Errorf("the metrics name somebody:\n%s", page)
 	}
 	for _, want := range []string{
-		`coffer_http_requests_total{route="/v1/secrets/push",method="POST",status="200"} 1`,
-		`coffer_http_requests_total{route="/v1/vaults/:owner/:repo",method="GET",status="404"} 1`,
-		`coffer_http_requests_total{route="none",method="other",status="404"} 1`,
-		`coffer_http_request_duration_seconds_count{route="/v1/secrets/pull",method="GET"} 1`,
-		`coffer_job_runs_total{job="trash"} 0`, "coffer_initialized 1", "coffer_data_file_bytes ", "go_goroutines ", "process_start_time_seconds ",
+		`coffer_http_requests_total{method="POST",route="/v1/secrets/push",status="200"} 1`,
+		`coffer_http_requests_total{method="GET",route="/v1/vaults/:owner/:repo",status="404"} 1`,
+		`coffer_http_requests_total{method="other",route="none",status="404"} 1`,
+		`coffer_http_request_duration_seconds_count{method="GET",route="/v1/secrets/pull"} 1`,
+		`coffer_job_runs_total{name="trash"} 0`, "coffer_initialized 1", "coffer_disk_free_bytes ", `coffer_unseal_attempts_total{outcome="refused"} 0`, `coffer_role_lookups_total{answer="host"} `, `coffer_sync_runs_total{status="error"} 0`,
+		"coffer_store_commits_total ", "coffer_store_stopped 0", "coffer_audit_records ", "coffer_data_file_bytes ", "go_goroutines ", "process_start_time_seconds ",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in\n%s", want, page)

@@ -268,8 +268,8 @@ func TestKeysAreReplacedAcrossKillsUnderLoad(t *testing.T) {
 	}
 }
 
-// smallDisk is a file system of some kilobytes, and how to make it larger.
-func smallDisk(t *testing.T, kilobytes int) (dir string, enlarge func()) {
+// growingDisk is a file system of some kilobytes, and how to make it larger.
+func growingDisk(t *testing.T, kilobytes int) (dir string, enlarge func()) {
 	t.Helper()
 	dir = t.TempDir()
 	mount := func(options string) error {
@@ -288,7 +288,7 @@ func smallDisk(t *testing.T, kilobytes int) (dir string, enlarge func()) {
 
 // TestAFullDiskOnlyDelaysARotation rotates and rekeys on a disk that has no room left.
 func TestAFullDiskOnlyDelaysARotation(t *testing.T) {
-	data, enlarge := smallDisk(t, 12<<10)
+	data, enlarge := growingDisk(t, 12<<10)
 	ballast := filepath.Join(data, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 200<<10), 0o600); err != nil {
 		t.Fatal(err)

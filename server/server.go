@@ -20,6 +20,7 @@ import (
 	"coffer/server/httpd"
 	"coffer/server/jobs"
 	"coffer/server/listen"
+	"coffer/server/logging"
 	"coffer/server/metrics"
 	"coffer/server/stream"
 	"coffer/server/warden"
@@ -42,7 +43,7 @@ type Server struct {
 	store    *store.Store
 	warden   *warden.Warden
 	jobs     *jobs.Runner
-	requests metrics.Requests
+	metrics  *metrics.Registry
 	scraped  http.Handler // on a listener of its own
 	public   http.Handler
 	operator http.Handler
@@ -51,6 +52,9 @@ type Server struct {
 	stopping chan struct{}
 	stop     func() // closes stopping
 	addr     string
+
+	started time.Time // by the wall clock, which tests may set
+	begun   time.Time // by the process's own
 
 	metricsAddr string
 
@@ -62,7 +66,10 @@ type Server struct {
 // unseal as configured. An instance that cannot be unsealed is no error: it
 // stays sealed and says why. Close it when done.
 func New(cfg Config) (*Server, error) {
-	log, err := newLogger(cfg.Log)
+	if cfg.Log.Output == nil {
+		cfg.Log.Output = os.Stderr
+	}
+	log, err := logging.New(cfg.Log.Level, cfg.Log.Format, cfg.Log.Output)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +93,7 @@ func New(cfg Config) (*Server, error) {
 	case cfg.Plans.UpgradeURL == "":
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
-	s := &Server{c: cfg, log: log, ready: make(chan struct{}), stopping: make(chan struct{})}
+	s := &Server{c: cfg, log: log, metrics: metrics.New(), ready: make(chan struct{}), stopping: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if err := s.open(plans, plan); err != nil {
 		return nil, err
@@ -95,7 +102,7 @@ func New(cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
-	host, err := s.c.codeHost()
+	host, err := s.c.codeHost(s.measureForge())
 	if err != nil {
 		return err
 	}
@@ -143,6 +150,8 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		ForgeCredential: s.c.Forge.credential(), Hosting: providers, SyncWait: s.c.TestOnlySyncWait,
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
+	s.measure()
+	s.started, s.begun = s.warden.Now(), time.Now()
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Sources: s.c.Unseal.sources(),
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
@@ -159,8 +168,8 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 func (s *Server) face(back []string) {
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
-		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
-		Metrics:     httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
+		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs, Examine: s.Examine,
+		Metrics:     httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: s.metrics.Requests},
 		Fingerprint: s.Fingerprint,
 		Stopping:    s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
@@ -269,29 +278,3 @@ func (s *Server) Close() error {
 // Operator is a transport to the instance in this process, with the powers of
 // the operator.
 func (s *Server) Operator() http.RoundTripper { return inProcess{s.operator} }
-
-// Harden keeps the memory of this process to itself as far as the system
-// allows, and reports what could not be done.
-func Harden() []string { return warden.Harden() }
-
-func newLogger(c LogConfig) (*slog.Logger, error) {
-	var level slog.Level
-	if c.Level != "" {
-		if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-			return nil, fmt.Errorf("log.level is %q; it is debug, info, warn or error", c.Level)
-		}
-	}
-	out := c.Output
-	if out == nil {
-		out = os.Stderr
-	}
-	options := &slog.HandlerOptions{Level: level}
-	switch c.Format {
-	case "", "text":
-		return slog.New(slog.NewTextHandler(out, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(out, options)), nil
-	default:
-		return nil, fmt.Errorf("log.format is %q; it is text or json", c.Format)
-	}
-}

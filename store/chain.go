@@ -111,6 +111,26 @@ func (r Reader) LogEnd() (e LogEnd, err error) {
 	return e, nil
 }
 
+// NewestActivityAt is the time of the last record, or zero where there is none.
+func (r Reader) NewestActivityAt() (Millis, error) {
+	end, err := r.LogEnd()
+	if isNotFound(err) || err == nil && end.Number == 0 {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	row, err := r.ActivityRow(end.Number)
+	if isNotFound(err) {
+		return 0, nil // pruned, or taken away: verify says which
+	}
+	if err != nil {
+		return 0, err
+	}
+	a, err := row.Activity()
+	return a.At, err
+}
+
 // Holds reports whether the end is one that the holder of the key wrote.
 func (e LogEnd) Holds(c Chain) (bool, error) {
 	tag, err := c.End(e.Link, e.Number)

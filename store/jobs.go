@@ -7,6 +7,7 @@ type JobRun struct {
 	Ended   Millis `cbor:"3,keyasint"`
 	Removed int    `cbor:"4,keyasint"`
 	Error   string `cbor:"5,keyasint,omitempty"`
+	Well    Millis `cbor:"6,keyasint,omitempty"` // end of the last run that went well
 }
 
 var jobRuns = table[JobRun]{tagJob, "job"}

@@ -40,6 +40,9 @@ var links = table[SyncLink]{tagLink, "sync link"}
 // SyncLinks lists a vault's links, oldest first.
 func (r Reader) SyncLinks(vault ID) ([]SyncLink, error) { return links.list(r.kv, vault) }
 
+// AllSyncLinks lists the links of all vaults.
+func (r Reader) AllSyncLinks() ([]SyncLink, error) { return links.list(r.kv) }
+
 // SyncLink is a link of this vault.
 func (r Reader) SyncLink(vault, id ID) (SyncLink, error) { return links.get(r.kv, vault, id) }
 

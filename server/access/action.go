@@ -125,6 +125,7 @@ const (
 	UnsealMethodRemove
 	JobList
 	JobRun
+	Doctor
 	ForgeCheck
 	AuditExport
 	AuditVerify

@@ -143,6 +143,7 @@ var rows = [actionEnd]Row{
 
 	JobList:     {Name: "job_list", Kinds: Operators},
 	JobRun:      {Name: "job_run", Kinds: Operators},
+	Doctor:      {Name: "doctor", Kinds: Operators},
 	ForgeCheck:  {Name: "forge_check", Kinds: Operators},
 	AuditExport: {Name: "audit_export", Kinds: Operators},
 	AuditVerify: {Name: "audit_verify", Kinds: Operators},

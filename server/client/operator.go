@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"coffer/server/api"
 )
@@ -69,6 +70,16 @@ func (c *Client) Jobs(ctx context.Context) ([]api.Job, error) {
 		return nil, err
 	}
 	return *all, nil
+}
+
+// Examine has the server examine itself and its setup. Quick leaves out what asks
+// others.
+func (c *Client) Examine(ctx context.Context, quick bool) (*api.Report, error) {
+	r := operator(http.MethodGet, nil, "doctor")
+	if quick {
+		r.query = url.Values{"quick": {"true"}}
+	}
+	return call[api.Report](ctx, c, r)
 }
 
 // RunJob has a job run now.

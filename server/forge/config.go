@@ -40,6 +40,10 @@ type Config struct {
 	Proxy string         // of the way to the host; "" means the environment's
 	Agent string         // User-Agent
 	Now   func() time.Time
+
+	// Watch, if it is set, is told of each call: whether the host answered it in
+	// time, with whatever, and how long that took.
+	Watch func(answered bool, took time.Duration)
 }
 
 // App is a GitHub App. Sign makes the App's own token: an RS256 JWT with these
@@ -53,6 +57,9 @@ type App struct {
 func New(c Config) (Forge, error) {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Watch == nil {
+		c.Watch = func(bool, time.Duration) {}
 	}
 	c.URL, c.APIURL = strings.TrimRight(c.URL, "/"), strings.TrimRight(c.APIURL, "/")
 	for _, u := range []string{c.URL, c.APIURL} {

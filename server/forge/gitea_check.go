@@ -17,6 +17,7 @@ func (g *Gitea) Check(ctx context.Context) []Finding {
 	if all[0].Level == FindingFailed {
 		return all
 	}
+	all = append(all, g.wire.clockFinding()...)
 	all = append(all, g.checkApplication(ctx), g.checkService(ctx))
 	if g.config.WebhookSecret == "" {
 		return append(all, Finding{"webhook secret", FindingWarning, "none is configured, so webhooks are refused: deleted repositories are noticed later"})

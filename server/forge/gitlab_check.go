@@ -21,6 +21,7 @@ func (g *gitlab) Check(ctx context.Context) []Finding {
 	if all[0].Level == FindingFailed {
 		return all // all else would only fail for the same reason
 	}
+	all = append(all, g.api.clockFinding()...)
 	all = append(all, g.checkSignIn(ctx))
 	all = append(all, g.checkService(ctx)...)
 	return append(all, g.checkHooks())

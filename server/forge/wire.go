@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -20,6 +21,7 @@ const (
 	maxPage     = 1 << 20         // bytes of one answer
 	maxPages    = 1000            // of one list
 	maxParallel = 16              // questions to a host at one time
+	maxSkew     = 2 * time.Minute // between the host's clock and ours, before anybody is told
 	retryPause  = 100 * time.Millisecond
 )
 
@@ -34,7 +36,9 @@ type wire struct {
 	pause  time.Duration // retryPause, but for tests
 	agent  string
 	now    func() time.Time
-	header http.Header // of every question
+	watch  func(answered bool, took time.Duration)
+	ahead  *atomic.Int64 // of our clock, the host's, when it last answered
+	header http.Header   // of every question
 
 	// sign puts a token, which is never empty, where the host wants it.
 	sign func(h http.Header, token string)
@@ -80,8 +84,11 @@ func newWire(c Config, base string) (*wire, error) {
 	if agent == "" {
 		agent = "coffer"
 	}
+	if c.Watch == nil {
+		c.Watch = func(bool, time.Duration) {}
+	}
 	return &wire{
-		base: root, agent: agent, now: c.Now, slots: make(chan struct{}, maxParallel), limit: askTime, pause: retryPause,
+		base: root, agent: agent, now: c.Now, watch: c.Watch, ahead: new(atomic.Int64), slots: make(chan struct{}, maxParallel), limit: askTime, pause: retryPause,
 		sign: func(h http.Header, token string) { h.Set("Authorization", "Bearer "+token) },
 		client: &http.Client{
 			Transport: t,
@@ -109,12 +116,17 @@ func (w *wire) found(ctx context.Context, token, path string) (bool, error) {
 // ask sends q, once more if it failed in a way that may pass and nothing can
 // have been done by it, and decodes the answer's JSON into out unless out is nil.
 // Redirects are followed within the host.
-func (w *wire) ask(ctx context.Context, q question, out any) (http.Header, error) {
+func (w *wire) ask(ctx context.Context, q question, out any) (h http.Header, err error) {
 	if err := w.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { <-w.slots }()
-	h, err := w.attempt(ctx, q, out)
+	begun := time.Now()
+	defer func() {
+		_, unanswered := errors.AsType[*Unavailable](err)
+		w.watch(!unanswered, time.Since(begun))
+	}()
+	h, err = w.attempt(ctx, q, out)
 	if passing, ok := errors.AsType[*passing](err); ok {
 		if q.method == "" {
 			select {
@@ -252,7 +264,23 @@ func (w *wire) send(ctx context.Context, q question, at *url.URL) (int, http.Hea
 	case res.StatusCode == http.StatusBadGateway || res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "":
 		return 0, nil, nil, &passing{fmt.Errorf("it answered with status %d", res.StatusCode)}
 	}
+	if at, err := http.ParseTime(res.Header.Get("Date")); err == nil && w.now != nil {
+		w.ahead.Store(int64(at.Sub(w.now())))
+	}
 	return res.StatusCode, res.Header, body, nil
+}
+
+// clockFinding is what there is to say of the two clocks, when they differ.
+func (w *wire) clockFinding() []Finding {
+	ahead := time.Duration(w.ahead.Load())
+	if ahead.Abs() <= maxSkew {
+		return nil
+	}
+	which := "behind"
+	if ahead < 0 {
+		which = "ahead of"
+	}
+	return []Finding{{"clock", FindingWarning, fmt.Sprintf("This server's clock is %s %s that of the code host. One of the two is wrong: set it right (timedatectl).", ahead.Abs().Round(time.Second), which)}}
 }
 
 func (w *wire) request(ctx context.Context, q question, at *url.URL) (*http.Request, error) {

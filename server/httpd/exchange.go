@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"coffer/server/api"
+	"coffer/server/logging"
 	"coffer/server/warden"
 )
 
@@ -49,6 +50,7 @@ func (f *face) handle(r route) gin.HandlerFunc {
 		defer cancel()
 		x := &exchange{face: f, c: c, w: c.Writer, r: c.Request, ctx: ctx, route: &r, start: time.Now()}
 		x.id = requestID(x.r.Header["X-Request-Id"])
+		x.ctx = logging.WithRequest(ctx, x.id)
 		x.enter()
 		defer x.leave()
 		if err := x.sealed(); err != nil {
@@ -95,7 +97,7 @@ func (x *exchange) sealed() error {
 	if path != "/v1" && !strings.HasPrefix(path, "/v1/") {
 		return nil
 	}
-	if path == "/v1/health" || path == openAPIPath || strings.HasPrefix(path, "/v1/sys/") {
+	if path == "/v1/health" || path == openAPIPath || strings.HasPrefix(path, "/v1/sys/") || path == doctorPath && x.operator {
 		return nil
 	}
 	return x.closed()
@@ -120,16 +122,29 @@ func (x *exchange) leave() {
 	releaseBuffer(x.body)
 	took := time.Since(x.start)
 	x.Metrics.Requests.Note(x.c.FullPath(), x.r.Method, x.w.Status(), took)
-	if !x.Log.Enabled(x.ctx, slog.LevelInfo) {
+	level := x.level()
+	if !x.Log.Enabled(x.ctx, level) {
 		return
 	}
-	x.Log.LogAttrs(x.ctx, slog.LevelInfo, "request",
+	x.Log.LogAttrs(x.ctx, level, "request",
 		slog.String("method", x.method()),
 		slog.String("route", x.c.FullPath()),
 		slog.Int("status", x.w.Status()),
 		slog.Duration("took", took),
 		slog.String("request", x.id),
 		slog.String("caller", x.who.Kind()))
+}
+
+// probes are what machines ask for every few seconds.
+var probes = map[string]bool{"/health": true, "/ready": true, "/metrics": true, "/v1/health": true}
+
+// level is how much a request matters to whoever reads the log: answered probes fill
+// it and say nothing.
+func (x *exchange) level() slog.Level {
+	if probes[x.c.FullPath()] && x.w.Status() < http.StatusBadRequest {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // method is the request's method as a log may show it: an unknown one can be

@@ -39,6 +39,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
 	Limits         Limits         // of requests; the operator's face has none
 	Jobs           Jobs           // what runs by itself
+	Examine        Examination
 	Metrics        Metrics
 	ForgeName      string   // what people call the code host, where its kind has several names
 	Subgroups      bool     // owners of repositories may be GitLab's groups in groups
@@ -64,7 +65,9 @@ func New(cfg Config) http.Handler {
 
 // NewOperator is the face for whoever runs the instance: everyone who reaches
 // it acts as the operator. It belongs on a socket that only they can open.
-func NewOperator(cfg Config) http.Handler { return newFace(cfg, cfg.Warden, true).router(routes()) }
+func NewOperator(cfg Config) http.Handler {
+	return withProfiles(newFace(cfg, cfg.Warden, true).router(routes()))
+}
 
 // Jobs are what the server does by itself, and how to have it done now.
 type Jobs interface {

@@ -24,6 +24,7 @@ const (
 func operatorPages() []route {
 	return []route{
 		{method: get, path: operatorPath, bucket: inGeneral, run: signedIn(operatorPage)},
+		{method: get, path: healthPath, bucket: inGeneral, run: signedIn(healthPage)},
 		{method: post, path: operatorPath + "/jobs/:name/run", bucket: inGeneral, run: act(runJobOnPage)},
 		{method: post, path: operatorPath + "/seal", bucket: inGeneral, run: act(sealOnPage)},
 		{method: get, path: localUsersPath, bucket: inGeneral, run: signedIn(usersPage)},

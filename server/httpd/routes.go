@@ -128,6 +128,7 @@ func routes() []route {
 		{post, "/v1/operator/tokens", access.TokenIssue, inGeneral, answer((*door).IssueToken)},
 		{get, "/v1/operator/jobs", access.JobList, inGeneral, listJobs},
 		{post, "/v1/operator/jobs/:name/run", access.JobRun, inGeneral, runJob},
+		{get, doctorPath, access.Doctor, inGeneral, examine},
 		{post, "/v1/operator/forge/check", access.ForgeCheck, inGeneral, answer((*door).CheckForge)},
 		{post, "/v1/operator/rekey", access.Rekey, inGeneral, rekey},
 		{post, "/v1/operator/rotations", access.KeysRotate, inGeneral, answer((*door).Rotate)},

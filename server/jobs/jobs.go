@@ -23,32 +23,36 @@ type Job struct {
 	Name  string
 	Every time.Duration
 	Run   func(context.Context) (int, error)
+
+	// Keeps is for work that removes nothing, so that a clock that is wrong does no
+	// harm to it.
+	Keeps bool
 }
 
 // Table is all jobs there are. Where nobody pays there are none about payments, so
 // that none counts as done that had nobody to ask.
 func Table(w *warden.Warden) []Job {
 	all := []Job{
-		{"trash", time.Hour, w.ExpireTrash},
-		{"versions", 24 * time.Hour, w.ExpireVersions},
-		{"activity", 24 * time.Hour, w.ExpireActivity},
-		{"sessions", time.Hour, w.ExpireSessions},
-		{"keys", 24 * time.Hour, w.ExpireKeys},
-		{"deliveries", time.Hour, w.ExpireDeliveries},
-		{"repositories", time.Hour, keeping(w.FollowRepositories)},
-		{"devices", time.Hour, w.ExpireDevices},
-		{"grants", 24 * time.Hour, keeping(w.RenewGrants)},
-		{"rosters", 24 * time.Hour, keeping(w.SyncOrgs)},
-		{"syncs", time.Hour, w.ExpireSyncRuns},
-		{"drift", 6 * time.Hour, keeping(w.CheckDrift)},
-		{"erasures", time.Hour, keeping(w.FinishErasures)},
-		{"trials", time.Hour, keeping(w.ExpireTrials)},
-		{"rotation", 5 * time.Minute, keeping(w.GoOnRotating)},
+		{Name: "trash", Every: time.Hour, Run: w.ExpireTrash},
+		{Name: "versions", Every: 24 * time.Hour, Run: w.ExpireVersions},
+		{Name: "activity", Every: 24 * time.Hour, Run: w.ExpireActivity},
+		{Name: "sessions", Every: time.Hour, Run: w.ExpireSessions},
+		{Name: "keys", Every: 24 * time.Hour, Run: w.ExpireKeys},
+		{Name: "deliveries", Every: time.Hour, Run: w.ExpireDeliveries},
+		{Name: "repositories", Every: time.Hour, Run: keeping(w.FollowRepositories), Keeps: true},
+		{Name: "devices", Every: time.Hour, Run: w.ExpireDevices},
+		{Name: "grants", Every: 24 * time.Hour, Run: keeping(w.RenewGrants), Keeps: true},
+		{Name: "rosters", Every: 24 * time.Hour, Run: keeping(w.SyncOrgs), Keeps: true},
+		{Name: "syncs", Every: time.Hour, Run: w.ExpireSyncRuns},
+		{Name: "drift", Every: 6 * time.Hour, Run: keeping(w.CheckDrift), Keeps: true},
+		{Name: "erasures", Every: time.Hour, Run: keeping(w.FinishErasures), Keeps: true},
+		{Name: "trials", Every: time.Hour, Run: keeping(w.ExpireTrials), Keeps: true},
+		{Name: "rotation", Every: 5 * time.Minute, Run: keeping(w.GoOnRotating), Keeps: true},
 	}
 	if w.BillingEnabled() {
 		all = append(all,
-			Job{"subscriptions", 24 * time.Hour, keeping(w.ConfirmSubscriptions)},
-			Job{"payment-events", 24 * time.Hour, w.ExpirePaymentEvents},
+			Job{Name: "subscriptions", Every: 24 * time.Hour, Run: keeping(w.ConfirmSubscriptions), Keeps: true},
+			Job{Name: "payment-events", Every: 24 * time.Hour, Run: w.ExpirePaymentEvents},
 		)
 	}
 	return all
@@ -74,7 +78,7 @@ type Runner struct {
 	warden *warden.Warden
 	log    *slog.Logger
 
-	begun   time.Time
+	begun   time.Time     // by the process's own clock, which nobody sets
 	turn    chan struct{} // held by whoever runs a job
 	quit    chan struct{}
 	workers sync.WaitGroup
@@ -82,6 +86,7 @@ type Runner struct {
 	mu      sync.Mutex
 	closed  bool
 	running string
+	clock   clock
 	counts  map[string]count
 	last    map[string]warden.JobRun // of this process; those before it are in the store
 }
@@ -92,7 +97,7 @@ type count struct{ runs, failures, removed int }
 // New makes a runner that runs nothing by itself until it is started.
 func New(w *warden.Warden, log *slog.Logger, all []Job) *Runner {
 	return &Runner{
-		jobs: all, warden: w, log: log, begun: w.Now(),
+		jobs: all, warden: w, log: log, begun: time.Now(),
 		turn: make(chan struct{}, 1), quit: make(chan struct{}),
 		counts: make(map[string]count), last: make(map[string]warden.JobRun),
 	}
@@ -152,8 +157,11 @@ func (r *Runner) next() (Job, time.Duration) {
 		r.log.Warn("could not look up when jobs ran", "error", err)
 		return Job{}, retryTime
 	}
-	now, wait := r.warden.Now(), lookTime
+	now, wait, hold := r.warden.Now(), lookTime, r.lookAtClock(context.Background())
 	for _, j := range r.jobs {
+		if hold > 0 && !j.Keeps {
+			continue
+		}
 		until := r.due(j, runs[j.Name]).Sub(now)
 		if until <= 0 {
 			return j, 0
@@ -176,7 +184,7 @@ func (r *Runner) runs(ctx context.Context) (map[string]warden.JobRun, error) {
 // due is when a job is to run next. A run in the future is that of a clock that
 // was wrong.
 func (r *Runner) due(j Job, last warden.JobRun) time.Time {
-	at := r.begun.Add(settleTime)
+	at := r.warden.Now().Add(settleTime - time.Since(r.begun))
 	if last.Ended.IsZero() || last.Ended.After(r.warden.Now()) {
 		return at
 	}
@@ -206,11 +214,16 @@ func (r *Runner) run(j Job) {
 	})
 	r.setRunning(j.Name)
 	defer r.setRunning("")
-	last := warden.JobRun{Name: j.Name, Started: r.warden.Now()}
+	last := warden.JobRun{Name: j.Name, Started: r.warden.Now(), Well: r.lastWell(ctx, j.Name)}
 	removed, err := j.Run(ctx)
 	last.Ended, last.Removed = r.warden.Now(), removed
 	if err != nil {
 		last.Error = r.explain(j, err)
+	} else {
+		last.Well = last.Ended
+	}
+	if !j.Keeps {
+		r.believe()
 	}
 	r.remember(last)
 	if err := r.warden.NoteJobRun(context.Background(), last); err != nil {
@@ -219,6 +232,15 @@ func (r *Runner) run(j Job) {
 	if removed > 0 {
 		r.log.Info("a job removed what was over its time", "job", j.Name, "removed", removed)
 	}
+}
+
+// lastWell is when a job last went well, or zero.
+func (r *Runner) lastWell(ctx context.Context, name string) time.Time {
+	runs, err := r.runs(ctx)
+	if err != nil {
+		r.log.Warn("could not look up when jobs ran", "error", err)
+	}
+	return runs[name].Well
 }
 
 // explain puts a failure into words that may be shown, and logs the rest.

@@ -134,14 +134,16 @@ func TestAFailedJobIsTriedAgainSoon(t *testing.T) {
 		if l := list(t, r)["trash"]; l.LastError != nil || n != 3 {
 			t.Errorf("after %d runs: %+v", n, l)
 		}
-		var text metrics.Text
-		r.WriteMetrics(t.Context(), &text)
+		all := metrics.New()
+		all.Add(r.Measure)
+		text, err := all.Text()
+		must(t, err)
 		for _, want := range []string{
-			`coffer_job_runs_total{job="trash"} 3`, `coffer_job_errors_total{job="trash"} 2`, `coffer_job_removed_total{job="trash"} 11`,
-			`coffer_job_last_removed{job="trash"} 1`, `coffer_job_last_failed{job="trash"} 0`, `coffer_job_last_run_timestamp_seconds{job="trash"} 9.4668`,
+			`coffer_job_runs_total{name="trash"} 3`, `coffer_job_errors_total{name="trash"} 2`, `coffer_job_removed_total{name="trash"} 11`,
+			`coffer_job_last_removed{name="trash"} 1`, `coffer_job_last_failed{name="trash"} 0`, `coffer_job_last_run_timestamp_seconds{name="trash"} 9.4668`, `coffer_job_last_success_timestamp_seconds{name="trash"} 9.4668`,
 		} {
-			if !strings.Contains(string(text.Bytes()), want) {
-				t.Errorf("no %s in\n%s", want, text.Bytes())
+			if !strings.Contains(string(text), want) {
+				t.Errorf("no %s in\n%s", want, text)
 			}
 		}
 	})

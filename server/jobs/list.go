@@ -32,6 +32,11 @@ func (r *Runner) shown(j Job, last warden.JobRun) api.Job {
 		Name: j.Name, EverySeconds: int64(j.Every / time.Second), Running: running,
 		LastRunAt: api.AtOrNull(last.Ended), Removed: last.Removed, NextRunAt: api.At(r.due(j, last)),
 	}
+	if leap := r.Leap(); leap > 0 && !j.Keeps {
+		if at := r.warden.Now().Add(leap); at.After(out.NextRunAt.Time) {
+			out.NextRunAt = api.At(at)
+		}
+	}
 	if last.Error != "" {
 		out.LastError = &last.Error
 	}

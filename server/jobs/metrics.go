@@ -4,42 +4,25 @@ import (
 	"context"
 
 	"coffer/server/metrics"
-	"coffer/server/warden"
 )
 
-// WriteMetrics writes how jobs went.
-func (r *Runner) WriteMetrics(ctx context.Context, t *metrics.Text) {
-	runs, err := r.runs(ctx)
+// Measure says how jobs went.
+func (r *Runner) Measure(p *metrics.Page) {
+	runs, err := r.runs(context.Background())
 	if err != nil {
 		r.log.Warn("could not look up when jobs ran", "error", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	family := func(name, kind, help string, of func(last warden.JobRun, since count) float64) {
-		t.Family(name, kind, help)
-		for _, j := range r.jobs {
-			t.Sample(name, of(runs[j.Name], r.counts[j.Name]), "job", j.Name)
-		}
+	for _, j := range r.jobs {
+		last, since := runs[j.Name], r.counts[j.Name]
+		p.Gauge("coffer_job_last_run_timestamp_seconds", "When a job last ran, in Unix time; 0 if never.", metrics.Time(last.Ended), "name", j.Name)
+		p.Gauge("coffer_job_last_success_timestamp_seconds", "When a job last went well, in Unix time; 0 if never.", metrics.Time(last.Well), "name", j.Name)
+		p.Gauge("coffer_job_every_seconds", "How often a job runs.", j.Every.Seconds(), "name", j.Name)
+		p.Gauge("coffer_job_last_removed", "What the last run of a job removed.", float64(last.Removed), "name", j.Name)
+		p.Gauge("coffer_job_last_failed", "Whether the last run of a job failed.", metrics.Flag(last.Error != ""), "name", j.Name)
+		p.Counter("coffer_job_runs_total", "Runs of a job since the start.", float64(since.runs), "name", j.Name)
+		p.Counter("coffer_job_errors_total", "Runs of a job that failed since the start.", float64(since.failures), "name", j.Name)
+		p.Counter("coffer_job_removed_total", "What a job removed since the start.", float64(since.removed), "name", j.Name)
 	}
-	family("coffer_job_last_run_timestamp_seconds", metrics.Gauge, "When a job last ran, in Unix time; 0 if never.", func(last warden.JobRun, _ count) float64 {
-		if last.Ended.IsZero() {
-			return 0
-		}
-		return float64(last.Ended.UnixMilli()) / 1000
-	})
-	family("coffer_job_last_removed", metrics.Gauge, "What the last run of a job removed.", func(last warden.JobRun, _ count) float64 {
-		return float64(last.Removed)
-	})
-	family("coffer_job_last_failed", metrics.Gauge, "Whether the last run of a job failed.", func(last warden.JobRun, _ count) float64 {
-		return metrics.Flag(last.Error != "")
-	})
-	family("coffer_job_runs_total", metrics.Counter, "Runs of a job since the start.", func(_ warden.JobRun, since count) float64 {
-		return float64(since.runs)
-	})
-	family("coffer_job_errors_total", metrics.Counter, "Runs of a job that failed since the start.", func(_ warden.JobRun, since count) float64 {
-		return float64(since.failures)
-	})
-	family("coffer_job_removed_total", metrics.Counter, "What a job removed since the start.", func(_ warden.JobRun, since count) float64 {
-		return float64(since.removed)
-	})
 }

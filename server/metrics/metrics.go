@@ -1,5 +1,5 @@
 // Package metrics counts, and writes what was counted as the text that Prometheus
-// scrapes (exposition format 0.0.4).
+// scrapes. It is the one room of the Prometheus client library.
 //
 // It knows nothing of coffer. Its invariant is its callers' to keep: a label says
 // what kind of thing was counted, in words from our source, never whose. So no
@@ -7,61 +7,90 @@
 package metrics
 
 import (
-	"math"
-	"slices"
-	"strconv"
-	"strings"
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/common/expfmt"
 )
 
 // ContentType is that of the text.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Kinds of metrics.
-const (
-	Counter   = "counter"
-	Gauge     = "gauge"
-	Histogram = "histogram"
-)
+// Registry is everything that is measured. Make one with New.
+type Registry struct {
+	// Requests are those that were answered.
+	Requests *Requests
 
-// Text is a page of metrics being written. Its zero value is an empty one.
-type Text struct{ b []byte }
-
-// Bytes are what was written.
-func (t *Text) Bytes() []byte { return t.b }
-
-// Family begins a metric. Its samples follow.
-func (t *Text) Family(name, kind, help string) {
-	t.b = append(t.b, "# HELP "+name+" "+help+"\n# TYPE "+name+" "+kind+"\n"...)
+	all *prometheus.Registry
 }
 
-// Sample adds a value of the metric that was begun. Labels are pairs of name and
-// value.
-func (t *Text) Sample(name string, value float64, labels ...string) {
-	t.b = append(t.b, name...)
+// New is a registry that measures the process, Go's runtime, and requests.
+func New() *Registry {
+	r := &Registry{Requests: newRequests(), all: prometheus.NewRegistry()}
+	r.all.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		r.Requests.total, r.Requests.took)
+	return r
+}
+
+// Add has a function asked whenever somebody scrapes. What it says then must be
+// quick to find, and no two functions may speak of the same metric with the same
+// labels.
+func (r *Registry) Add(say func(*Page)) { r.all.MustRegister(source{say}) }
+
+// Timed is a histogram of calls by their outcome, and what notes one.
+func (r *Registry) Timed(name, help string) func(outcome string, took time.Duration) {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: bounds}, []string{"outcome"})
+	r.all.MustRegister(h)
+	return func(outcome string, took time.Duration) { h.WithLabelValues(outcome).Observe(took.Seconds()) }
+}
+
+// Text is the page of metrics. With an error it holds what could be gathered.
+func (r *Registry) Text() ([]byte, error) {
+	families, err := r.all.Gather()
+	var page bytes.Buffer
+	text := expfmt.NewEncoder(&page, expfmt.NewFormat(expfmt.TypeTextPlain))
+	for _, f := range families {
+		err = errors.Join(err, text.Encode(f))
+	}
+	return page.Bytes(), err
+}
+
+// source is a function as a collector. It describes nothing beforehand, so the
+// registry looks at what it says each time.
+type source struct{ say func(*Page) }
+
+func (source) Describe(chan<- *prometheus.Desc) {}
+
+func (s source) Collect(to chan<- prometheus.Metric) { s.say(&Page{to}) }
+
+// Page takes values while somebody scrapes. Labels are pairs of name and value.
+type Page struct{ to chan<- prometheus.Metric }
+
+// Gauge says a value that goes up and down.
+func (p *Page) Gauge(name, help string, value float64, labels ...string) {
+	p.say(prometheus.GaugeValue, name, help, value, labels)
+}
+
+// Counter says a value that only grows while the process lives.
+func (p *Page) Counter(name, help string, value float64, labels ...string) {
+	p.say(prometheus.CounterValue, name, help, value, labels)
+}
+
+func (p *Page) say(kind prometheus.ValueType, name, help string, value float64, labels []string) {
+	var names, values []string
 	for i := 0; i+1 < len(labels); i += 2 {
-		t.b = append(t.b, "{,"[min(i, 1)])
-		t.b = append(t.b, labels[i]+`="`+escape.Replace(labels[i+1])+`"`...)
+		names, values = append(names, labels[i]), append(values, labels[i+1])
 	}
-	if len(labels) > 0 {
-		t.b = append(t.b, '}')
+	about := prometheus.NewDesc(name, help, names, nil)
+	m, err := prometheus.NewConstMetric(about, kind, value, values...)
+	if err != nil {
+		m = prometheus.NewInvalidMetric(about, err)
 	}
-	t.b = append(t.b, ' ')
-	t.b = append(append(t.b, number(value)...), '\n')
-}
-
-// One is a metric with one sample.
-func (t *Text) One(name, kind, help string, value float64, labels ...string) {
-	t.Family(name, kind, help)
-	t.Sample(name, value, labels...)
-}
-
-var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-
-func number(v float64) string {
-	if math.IsInf(v, 1) {
-		return "+Inf"
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	p.to <- m
 }
 
 // Flag is a truth as a number.
@@ -72,30 +101,10 @@ func Flag(yes bool) float64 {
 	return 0
 }
 
-// histogram counts durations. Bounds are in seconds.
-type histogram struct {
-	counts [len(bounds) + 1]uint64
-	sum    float64
-}
-
-var bounds = [...]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5, 30}
-
-func (h *histogram) note(seconds float64) {
-	i, _ := slices.BinarySearch(bounds[:], seconds)
-	h.counts[i]++
-	h.sum += seconds
-}
-
-func (h *histogram) write(t *Text, name string, labels ...string) {
-	total := uint64(0)
-	for i, n := range h.counts {
-		total += n
-		bound := math.Inf(1)
-		if i < len(bounds) {
-			bound = bounds[i]
-		}
-		t.Sample(name+"_bucket", float64(total), append(slices.Clip(labels), "le", number(bound))...)
+// Time is a time as a number: seconds since 1970, and 0 for none.
+func Time(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
 	}
-	t.Sample(name+"_sum", h.sum, labels...)
-	t.Sample(name+"_count", float64(total), labels...)
+	return float64(t.UnixMilli()) / 1000
 }

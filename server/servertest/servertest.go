@@ -92,6 +92,7 @@ func instance(t testing.TB, options []func(*server.Config)) *Instance {
 	for _, o := range options {
 		o(&in.config)
 	}
+	in.Data = in.config.Data
 	return in
 }
 

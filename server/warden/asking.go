@@ -24,7 +24,7 @@ func ask[T any](ctx context.Context, w *Warden, who Caller, question func(contex
 	}
 	got, err := question(ctx, as)
 	if missing, ok := errors.AsType[*forge.Missing](err); ok && missing.Service {
-		w.log.Warn("the service credential lacks a permission; coffer forge check says more", "missing", missing.What)
+		w.log.WarnContext(ctx, "the service credential lacks a permission; coffer forge check says more", "missing", missing.What)
 		err = forge.ErrNoCredential
 	}
 	if !errors.Is(err, forge.ErrNoCredential) || who.user.ID.IsZero() {
@@ -98,7 +98,7 @@ const unavailable = 15 * time.Second
 
 // errForge is what a caller may see of a question that the code host did not
 // answer. It is never a role, and never "not found".
-func (w *Warden) errForge(who Caller, err error) error {
+func (w *Warden) errForge(ctx context.Context, who Caller, err error) error {
 	down, isDown := errors.AsType[*forge.Unavailable](err)
 	if ours, ok := errors.AsType[*api.Error](w.outward(err)); !isDown && ok {
 		return ours // the store's, or a seal's
@@ -119,7 +119,7 @@ func (w *Warden) errForge(who Caller, err error) error {
 	case errors.Is(err, forge.ErrToken):
 		return errUnauthorized("The code host does not accept this token any more. Make a new one, or sign in: coffer login.")
 	case errors.Is(err, forge.ErrRefused), errors.Is(err, forge.ErrNoCredential):
-		w.log.Warn("the code host refused a question", "forge", w.forge.Kind(), "error", err)
+		w.log.WarnContext(ctx, "the code host refused a question", "forge", w.forge.Kind(), "error", err)
 		return api.Errorf(api.Forbidden, "The code host does not let you ask this.")
 	}
 	answer := &api.Error{Code: api.Unavailable, RetryAfter: unavailable,
@@ -127,6 +127,6 @@ func (w *Warden) errForge(who Caller, err error) error {
 	if isDown && down.RetryAfter > 0 {
 		answer.RetryAfter = down.RetryAfter
 	}
-	w.log.Error("the code host did not answer", "forge", w.forge.Kind(), "error", err)
+	w.log.ErrorContext(ctx, "the code host did not answer", "forge", w.forge.Kind(), "error", err)
 	return answer
 }

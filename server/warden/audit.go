@@ -180,6 +180,6 @@ func (b *batch) write(ctx context.Context, keys *keyring, notes []store.Activity
 	err := b.w.writeWith(ctx, keys, notes)
 	b.broken.Store(err != nil)
 	if err != nil {
-		b.w.log.Error("records of reads could not be written", "records", len(notes), "error", err)
+		b.w.log.ErrorContext(ctx, "records of reads could not be written", "records", len(notes), "error", err)
 	}
 }

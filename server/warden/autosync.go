@@ -70,7 +70,7 @@ func (w *Warden) runSyncs(ctx context.Context) {
 func (w *Warden) syncDue(ctx context.Context, first map[store.ID]time.Time) time.Duration {
 	due, next, err := w.dueLinks(ctx, first)
 	if err != nil {
-		w.log.Warn("links that sync by themselves could not be read", "error", err)
+		w.log.WarnContext(ctx, "links that sync by themselves could not be read", "error", err)
 		return lookAgain
 	}
 	var all errgroup.Group
@@ -182,7 +182,7 @@ func (w *Warden) autoSync(ctx context.Context, l store.SyncLink) {
 	if err == nil && len(s.reveals()) == 0 {
 		err = w.upToDate(ctx, l, s.env.Revision)
 		if err != nil {
-			w.log.Warn("a link could not be noted to be up to date", "link", l.ID.String(), "error", err)
+			w.log.WarnContext(ctx, "a link could not be noted to be up to date", "link", l.ID.String(), "error", err)
 		}
 		return
 	}
@@ -202,7 +202,7 @@ func (w *Warden) autoSync(ctx context.Context, l store.SyncLink) {
 	if ctx.Err() != nil || w.keys.Load() == nil {
 		return
 	}
-	w.noteFailedLink(ctx, l, s.outward(err))
+	w.noteFailedLink(ctx, l, s.outward(ctx, err))
 }
 
 // upToDate notes that a link's target holds all there is.
@@ -219,7 +219,7 @@ func (w *Warden) noteFailedLink(ctx context.Context, l store.SyncLink, err error
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok {
 		e = api.Errorf(api.Internal, "The sync could not begin. The server's log says why.")
-		w.log.Error("a link could not sync", "link", l.ID.String(), "error", err)
+		w.log.ErrorContext(ctx, "a link could not sync", "link", l.ID.String(), "error", err)
 	}
 	message := e.Message
 	for _, f := range e.Fields {
@@ -234,7 +234,7 @@ func (w *Warden) noteFailedLink(ctx context.Context, l store.SyncLink, err error
 		}
 	})
 	if err != nil {
-		w.log.Warn("the failure of a link could not be noted", "link", l.ID.String(), "error", err)
+		w.log.WarnContext(ctx, "the failure of a link could not be noted", "link", l.ID.String(), "error", err)
 	}
 }
 

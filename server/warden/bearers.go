@@ -154,7 +154,7 @@ func (w *Warden) askBearer(ctx context.Context, token string, h [32]byte, epoch 
 			return store.User{}, errUnauthorized(refused)
 		}
 		if err != nil {
-			return store.User{}, w.errForge(Caller{kind: access.PAT}, overdue(err))
+			return store.User{}, w.errForge(ctx, Caller{kind: access.PAT}, overdue(err))
 		}
 		seen, err := w.seen(ctx, u)
 		if err == nil {

@@ -132,7 +132,7 @@ func (w *Warden) offered(ctx context.Context) ([]billing.Price, error) {
 		case err == nil:
 			p.prices, p.failed, p.until = append([]billing.Price{}, fresh...), nil, w.now().Add(pricesTime)
 		case p.prices != nil:
-			w.log.Warn("the payment provider did not name its prices; those of before count", "error", err)
+			w.log.WarnContext(ctx, "the payment provider did not name its prices; those of before count", "error", err)
 			p.until = w.now().Add(pricesPause)
 		default:
 			p.failed, p.until = err, w.now().Add(pricesPause)
@@ -158,7 +158,7 @@ func (w *Warden) shownPrices(ctx context.Context) *api.Prices {
 	}
 	prices, err := w.offered(ctx)
 	if err != nil {
-		w.log.Warn("the payment provider did not name its prices", "error", err)
+		w.log.WarnContext(ctx, "the payment provider did not name its prices", "error", err)
 		return nil
 	}
 	all := make(api.Prices)
@@ -184,7 +184,7 @@ func (w *Warden) shownPrices(ctx context.Context) *api.Prices {
 func (w *Warden) priceNamed(ctx context.Context, name string) (string, error) {
 	prices, err := w.offered(ctx)
 	if err != nil {
-		return "", w.errPayment(err)
+		return "", w.errPayment(ctx, err)
 	}
 	for _, p := range prices {
 		if _, ok := w.c.Offers.Find(p.ID, p.LookupKey); ok && p.Active && (p.ID == name || p.LookupKey == name) {
@@ -233,11 +233,11 @@ func (w *Warden) OpenCheckout(ctx context.Context, who Caller, req api.OpenCheck
 	}
 	if errors.Is(err, billing.ErrPrice) {
 		w.forgetPrices()
-		w.log.Warn("the payment provider does not sell a price that is configured", "price", price)
+		w.log.WarnContext(ctx, "the payment provider does not sell a price that is configured", "price", price)
 		return nil, errPrice()
 	}
 	if err != nil {
-		return nil, w.errPayment(err)
+		return nil, w.errPayment(ctx, err)
 	}
 	return &api.Visit{URL: address}, nil
 }
@@ -265,7 +265,7 @@ func (w *Warden) OpenPortal(ctx context.Context, who Caller, req api.OpenPortal)
 		return nil, errNoCustomer(there)
 	}
 	if err != nil {
-		return nil, w.errPayment(err)
+		return nil, w.errPayment(ctx, err)
 	}
 	return &api.Visit{URL: address}, nil
 }
@@ -313,7 +313,7 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 	account := store.AccountOfOrg(there.ID)
 	p := &payer{id: org.ID.String()}
 	if p.Billing, err = w.askPayments(ctx, account, confirmation{replace: true}); err != nil {
-		return nil, w.errPayment(err)
+		return nil, w.errPayment(ctx, err)
 	}
 	if !subscribable(p.Billing) {
 		return nil, api.Errorf(api.Conflict, "%s has a subscription already. Change it in the billing portal instead.", org.Login)
@@ -323,7 +323,7 @@ func (w *Warden) payer(ctx context.Context, who Caller, act access.Action, there
 	}
 	customer, err := w.c.Payments.CreateCustomer(ctx, billing.Customer{OrgID: p.id, Name: org.Login, Replaces: p.Gone})
 	if err != nil {
-		return nil, w.errPayment(err)
+		return nil, w.errPayment(ctx, err)
 	}
 	err = w.changeSelf(ctx, who, act, func(tx store.Tx, _ *journal) error {
 		b, err := tx.Billing(account)
@@ -341,18 +341,18 @@ func subscribable(b store.Billing) bool {
 }
 
 // errPayment is what a caller may see of the payment provider's failure.
-func (w *Warden) errPayment(err error) error {
+func (w *Warden) errPayment(ctx context.Context, err error) error {
 	down, isDown := errors.AsType[*billing.Unavailable](err)
 	refused, isRefused := errors.AsType[*billing.Refused](err)
 	switch {
 	case isDown:
-		w.log.Error("the payment provider did not answer", "error", err, "request", down.RequestID)
+		w.log.ErrorContext(ctx, "the payment provider did not answer", "error", err, "their_request", down.RequestID)
 		return &api.Error{Code: api.ProviderFailed, RetryAfter: max(down.RetryAfter, 5*time.Second),
 			Message: "The payment provider did not answer. Nothing was changed; try again in a moment."}
 	case isRefused:
-		w.log.Error("the payment provider refused a request", "request", refused.RequestID)
+		w.log.ErrorContext(ctx, "the payment provider refused a request", "their_request", refused.RequestID)
 	case errors.Is(err, billing.ErrCredential), errors.Is(err, billing.ErrNoPortal), errors.Is(err, billing.ErrCustomer), errors.Is(err, billing.ErrPrice):
-		w.log.Error("the payment provider refused a request", "error", err)
+		w.log.ErrorContext(ctx, "the payment provider refused a request", "error", err)
 	default:
 		return w.outward(err)
 	}

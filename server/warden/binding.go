@@ -45,7 +45,7 @@ func (w *Warden) bind(ctx context.Context) error {
 		return tx.PutInstance(i)
 	})
 	if err == nil {
-		w.log.Info("the instance is bound to another code host now", "before", from.String(), "now", to.String())
+		w.log.InfoContext(ctx, "the instance is bound to another code host now", "before", from.String(), "now", to.String())
 	}
 	return err
 }

@@ -87,6 +87,7 @@ func (w *Warden) begin(ctx context.Context, a arrival, find func(store.Tx, *jour
 	if err != nil {
 		return nil, w.outward(err)
 	}
+	w.tallies.signIns.note(outcomeOpened)
 	return &BrowserSession{Token: api.NewSecret(token), Username: u.Login, Expires: s.Expires.Time()}, nil
 }
 
@@ -108,6 +109,7 @@ func endSessionOf(tx store.Tx, token string) error {
 // turnAway records why somebody could not sign in, and returns what to answer. The
 // record names whom it was tried for if that is known for sure.
 func (w *Warden) turnAway(ctx context.Context, a arrival, reason string, answer *api.Error) error {
+	w.tallies.signIns.note(outcomeRefused)
 	j := journal{w: w, who: a.who, now: w.now()}
 	j.note("login_refused", map[string]any{"method": a.method, "reason": reason})
 	if err := w.write(ctx, j.notes); err != nil {

@@ -279,7 +279,7 @@ func (w *Warden) flushUses(ctx context.Context) {
 			open = false
 		}
 		if err := w.writeUses(context.WithoutCancel(ctx)); err != nil {
-			w.log.Warn("could not note the use of API keys", "error", err)
+			w.log.WarnContext(ctx, "could not note the use of API keys", "error", err)
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (w *Warden) ArriveFromProvider(ctx context.Context, c Credential, provider 
 		return v.Page, api.Errorf(api.BadRequest, "%s did not accept this authorization: it was used already, or it took too long. Begin again.", p.Describe().Display)
 	}
 	if err != nil {
-		return v.Page, w.errProvider(provider, err)
+		return v.Page, w.errProvider(ctx, provider, err)
 	}
 	_, err = w.connect(ctx, who, p, g)
 	return v.Page, err

@@ -88,7 +88,7 @@ func (w *Warden) connect(ctx context.Context, who Caller, p hosting.Provider, g 
 	case errors.Is(err, hosting.ErrNotFound):
 		return nil, api.InvalidField("teamId", api.UnknownValue, "This token reaches no such team at %s. Leave the team out, or make the token there.", d.Display)
 	case err != nil:
-		return nil, w.errProvider(d.Name, err)
+		return nil, w.errProvider(ctx, d.Name, err)
 	}
 	conn, err := w.keep(ctx, who, d, g, account)
 	if err != nil {
@@ -211,7 +211,7 @@ func (w *Warden) Projects(ctx context.Context, who Caller, ref api.ConnectionRef
 		return nil, errNoConnection // it went meanwhile
 	}
 	if err != nil {
-		return nil, w.errProvider(conn.Provider, err)
+		return nil, w.errProvider(ctx, conn.Provider, err)
 	}
 	return &api.ProviderProjects{Projects: all}, nil
 }
@@ -276,7 +276,7 @@ func (w *Warden) AllProjects(ctx context.Context, who Caller, ref api.ProviderRe
 		all.Go(func() error {
 			projects, err := w.projectsOf(asked, c)
 			if err != nil {
-				w.log.Info("a connection showed no projects", "provider", c.Provider, "connection", c.ID.String(), "error", err)
+				w.log.InfoContext(ctx, "a connection showed no projects", "provider", c.Provider, "connection", c.ID.String(), "error", err)
 				return nil
 			}
 			found[i] = projects

@@ -186,13 +186,13 @@ func (w *Warden) keepConnection(ctx context.Context, keys *keyring, conn store.C
 		}
 		time.Sleep(time.Duration(try+1) * 200 * time.Millisecond)
 	}
-	w.log.Error("a renewed connection could not be stored: its user must connect again", "connection", conn.ID.String(), "error", err)
+	w.log.ErrorContext(ctx, "a renewed connection could not be stored: its user must connect again", "connection", conn.ID.String(), "error", err)
 	return err
 }
 
 // breakConnection notes that a connection's user has to connect again.
 func (w *Warden) breakConnection(ctx context.Context, conn store.Connection) error {
-	w.log.Info("a hosting provider turned a connection down", "provider", conn.Provider, "connection", conn.ID.String())
+	w.log.InfoContext(ctx, "a hosting provider turned a connection down", "provider", conn.Provider, "connection", conn.ID.String())
 	return w.changeConnection(ctx, conn, func(c *store.Connection) { c.Broken = true })
 }
 
@@ -231,7 +231,7 @@ func asking[T any](ctx context.Context, w *Warden, to *reached, question func(ho
 }
 
 // errProvider turns what a provider said into what the caller may see.
-func (w *Warden) errProvider(name string, err error) error {
+func (w *Warden) errProvider(ctx context.Context, name string, err error) error {
 	if _, ok := errors.AsType[*api.Error](err); ok || err == nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (w *Warden) errProvider(name string, err error) error {
 	case errors.Is(err, errReconnect), errors.Is(err, hosting.ErrCredential):
 		return api.Errorf(api.Conflict, "%s turned this connection's credential down. Reconnect: connect to %s again, then try once more.", display, display)
 	case errors.As(err, &down):
-		w.log.Warn("a hosting provider did not answer", "provider", name, "error", err, "request", down.RequestID)
+		w.log.WarnContext(ctx, "a hosting provider did not answer", "provider", name, "error", err, "their_request", down.RequestID)
 		e := api.Errorf(api.ProviderFailed, "%s did not answer. Try again in a moment.", display)
 		if down.Limited {
 			e.Message = display + " was asked too often. Try again in some minutes."

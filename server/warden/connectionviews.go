@@ -75,7 +75,7 @@ func (w *Warden) environmentsSeen(ctx context.Context, who Caller, vaults map[st
 	for id, v := range vaults {
 		f, err := w.role(ctx, who, v)
 		if err != nil {
-			w.log.Info("a vault is left out of a list, because the code host did not answer", "error", err)
+			w.log.InfoContext(ctx, "a vault is left out of a list, because the code host did not answer", "error", err)
 			continue
 		}
 		roles[id] = f.role

@@ -131,7 +131,7 @@ func (w *Warden) standing(ctx context.Context, who Caller, vault store.Vault) (a
 	}
 	said, err := w.askStanding(ctx, who, organizationWith(vault))
 	if err != nil {
-		return access.Outsider, w.errForge(who, err)
+		return access.Outsider, w.errForge(ctx, who, err)
 	}
 	return standingOf(said), nil
 }

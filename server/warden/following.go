@@ -30,7 +30,7 @@ func (w *Warden) follow(ctx context.Context, vault store.Vault, f found) {
 		return 0, w.followIn(tx, j, vault.ID, f)
 	})
 	if err != nil {
-		w.log.Error("a change of a repository could not be written down", "vault", vault.ID.String(), "error", err)
+		w.log.ErrorContext(ctx, "a change of a repository could not be written down", "vault", vault.ID.String(), "error", err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *Warden) vaultCalled(ctx context.Context, who Caller, name string) (v st
 			return w.forge.Repository(ctx, as, owner, short)
 		})
 		if err != nil && !errors.Is(err, forge.ErrNotFound) {
-			return v, w.errForge(who, err)
+			return v, w.errForge(ctx, who, err)
 		}
 		id = repo.ID
 		keep(w.host.roles, &w.host.roles.names, k, id, epoch, noRoleTTL)

@@ -43,7 +43,12 @@ func (w *Warden) CheckForge(ctx context.Context, who Caller, _ api.Empty) (*api.
 	if err := admit(who, access.ForgeCheck); err != nil {
 		return nil, w.settle(ctx, who, access.ForgeCheck, store.Vault{}, err)
 	}
-	return CheckedForge(ctx, w.forge, w.c.ForgeURL), nil
+	return w.CheckedForge(ctx), nil
+}
+
+// CheckedForge is what a check of the code host finds, for the server itself.
+func (w *Warden) CheckedForge(ctx context.Context) *api.ForgeCheck {
+	return CheckedForge(ctx, w.forge, w.c.ForgeURL)
 }
 
 // CheckedForge is what a check of a code host at url finds; f may be nil for the

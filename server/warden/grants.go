@@ -136,7 +136,7 @@ func (w *Warden) renewOnce(ctx context.Context, user store.ID, stale string) (st
 	}
 	fresh, err := host.Refresh(ctx, g.Refresh)
 	if errors.Is(err, forge.ErrGrantEnded) {
-		w.log.Info("the code host ended a user's sign-in there", "user", user.String())
+		w.log.InfoContext(ctx, "the code host ended a user's sign-in there", "user", user.String())
 		return "", errors.Join(errNoGrant, w.endGrant(ctx, stored))
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func (w *Warden) keepRenewed(ctx context.Context, keys *keyring, renewed store.G
 		case <-ctx.Done():
 		}
 	}
-	w.log.Error("a renewed sign-in at the code host could not be stored: its user must sign in again", "user", renewed.User.String(), "error", err)
+	w.log.ErrorContext(ctx, "a renewed sign-in at the code host could not be stored: its user must sign in again", "user", renewed.User.String(), "error", err)
 	return err
 }
 
@@ -223,7 +223,7 @@ func (w *Warden) RenewGrants(ctx context.Context) error {
 	}
 	return eachAtHost(ctx, due, func(user store.ID) error {
 		if err := w.renewNow(ctx, user); err != nil && !errors.Is(err, errNoGrant) {
-			return w.errForge(Caller{}, err)
+			return w.errForge(ctx, Caller{}, err)
 		}
 		return nil
 	})

@@ -14,7 +14,8 @@ type JobRun struct {
 	Name           string
 	Started, Ended time.Time
 	Removed        int
-	Error          string // empty when it went well
+	Error          string    // empty when it went well
+	Well           time.Time // end of the last run that went well
 }
 
 // JobRuns are the last runs of all jobs that ever ran, by name.
@@ -23,18 +24,27 @@ func (w *Warden) JobRuns(ctx context.Context) (map[string]JobRun, error) {
 	err := w.store.View(ctx, func(r store.Reader) error {
 		runs, err := r.JobRuns()
 		for _, j := range runs {
-			all[j.Name] = JobRun{j.Name, j.Started.Time(), j.Ended.Time(), j.Removed, j.Error}
+			all[j.Name] = JobRun{j.Name, j.Started.Time(), j.Ended.Time(), j.Removed, j.Error, wellAt(j)}
 		}
 		return err
 	})
 	return all, err
 }
 
+// wellAt is when a job last went well. Runs noted by earlier versions say it only of
+// themselves.
+func wellAt(j store.JobRun) time.Time {
+	if j.Well == 0 && j.Error == "" {
+		return j.Ended.Time()
+	}
+	return j.Well.Time()
+}
+
 // NoteJobRun remembers the last run of a job.
 func (w *Warden) NoteJobRun(ctx context.Context, j JobRun) error {
 	return w.store.Update(ctx, func(tx store.Tx) error {
 		return tx.PutJobRun(store.JobRun{
-			Name: j.Name, Started: store.At(j.Started), Ended: store.At(j.Ended), Removed: j.Removed, Error: j.Error,
+			Name: j.Name, Started: store.At(j.Started), Ended: store.At(j.Ended), Removed: j.Removed, Error: j.Error, Well: store.At(j.Well),
 		})
 	})
 }

@@ -27,7 +27,7 @@ func (w *Warden) OrgMembers(ctx context.Context, who Caller, req api.OrgRef) ([]
 	}
 	roster, err := w.roster(ctx, who, there)
 	if err != nil {
-		return nil, w.errRoster(who, there, err)
+		return nil, w.errRoster(ctx, who, there, err)
 	}
 	slices.SortFunc(roster, func(a, b forge.Member) int {
 		return cmp.Or(cmp.Compare(standingOf(b.Standing), standingOf(a.Standing)),
@@ -82,7 +82,7 @@ func (w *Warden) SyncMembers(ctx context.Context, who Caller, req api.OrgRef) (*
 	}
 	roster, err := w.roster(ctx, who, there)
 	if err != nil {
-		return nil, w.errRoster(who, there, err)
+		return nil, w.errRoster(ctx, who, there, err)
 	}
 	var c rosterChange
 	err = w.changeSelf(ctx, who, act, func(tx store.Tx, j *journal) (err error) {
@@ -139,8 +139,8 @@ func whole(roster []forge.Member, asker store.User) error {
 }
 
 // errRoster is what may be seen of a roster that was not had.
-func (w *Warden) errRoster(who Caller, org forge.Organization, err error) error {
-	known, ok := errors.AsType[*api.Error](w.errForge(who, err))
+func (w *Warden) errRoster(ctx context.Context, who Caller, org forge.Organization, err error) error {
+	known, ok := errors.AsType[*api.Error](w.errForge(ctx, who, err))
 	if !ok {
 		return err
 	}

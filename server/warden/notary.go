@@ -70,7 +70,7 @@ func (n *notary) run(ctx context.Context) {
 			return
 		}
 		if _, err := n.w.checkpoint(ctx, n.isDue); err != nil && !errors.Is(err, kv.ErrClosed) && n.w.keys.Load() != nil {
-			n.w.log.Error("no checkpoint of the audit log could be signed", "error", err)
+			n.w.log.ErrorContext(ctx, "no checkpoint of the audit log could be signed", "error", err)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (w *Warden) checkpoint(ctx context.Context, due func(records uint64, since 
 		return last, fmt.Errorf("sign a checkpoint of the audit log: %w", err)
 	}
 	w.notary.marked.Store(next.Number)
-	w.log.Info("checkpoint of the audit log", "number", next.Number, "link", fmt.Sprintf("%x", next.Link))
+	w.log.InfoContext(ctx, "checkpoint of the audit log", "number", next.Number, "link", fmt.Sprintf("%x", next.Link))
 	return next, nil
 }
 

@@ -150,7 +150,7 @@ func (w *Warden) Arrive(ctx context.Context, c Credential, back Return) (s *Brow
 	}
 	grant, user, err := host.Exchange(ctx, back.Code.Reveal(), t.Verifier)
 	if err != nil || user.ID == "" {
-		no := w.exchangeRefused(err)
+		no := w.exchangeRefused(ctx, err)
 		return nil, t.Page, w.turnAway(ctx, a, no.reason, no.answer)
 	}
 	s, err = w.begin(ctx, a, func(tx store.Tx, j *journal, keys *keyring) (store.User, error) {
@@ -211,7 +211,7 @@ func (w *Warden) redeem(ctx context.Context, back Return) (t ticket, no *noEntry
 const turnedBack = "access_denied"
 
 // exchangeRefused says why a code brought nothing.
-func (w *Warden) exchangeRefused(err error) noEntry {
+func (w *Warden) exchangeRefused(ctx context.Context, err error) noEntry {
 	missing, lacks := errors.AsType[*forge.Missing](err)
 	foreign, isForeign := errors.AsType[*forge.ForeignToken](err)
 	down, unavailable := errors.AsType[*forge.Unavailable](err)
@@ -226,7 +226,7 @@ func (w *Warden) exchangeRefused(err error) noEntry {
 	case errors.Is(err, forge.ErrRefused):
 		return noEntry{"code_host", api.Errorf(api.Forbidden, "The code host does not let this account sign in. Ask whoever runs it.")}
 	}
-	w.log.Error("the code host did not complete a sign-in", "forge", w.forge.Kind(), "error", err)
+	w.log.ErrorContext(ctx, "the code host did not complete a sign-in", "forge", w.forge.Kind(), "error", err)
 	no := noEntry{"unavailable", api.Errorf(api.Unavailable, "The code host did not answer, so nobody was signed in. Try again in a moment.")}
 	no.answer.RetryAfter = 15 * time.Second
 	if unavailable && down.RetryAfter > 0 {

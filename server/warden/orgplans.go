@@ -141,7 +141,7 @@ func (w *Warden) mayTry(ctx context.Context, who Caller, org forge.Organization,
 	if standing == access.Member {
 		asked, err := w.asInstaller(ctx, who, org)
 		if err != nil {
-			w.log.Warn("the code host does not say whether the application is installed", "org", org.Login, "error", err)
+			w.log.WarnContext(ctx, "the code host does not say whether the application is installed", "org", org.Login, "error", err)
 			return false
 		}
 		standing = asked

@@ -58,7 +58,7 @@ func (w *Warden) memberships(ctx context.Context, who Caller) ([]forge.Membershi
 	if errors.Is(err, errNoGrant) {
 		all, err = w.membershipsOnRecord(ctx, who)
 	} else if err != nil {
-		err = w.errForge(who, err)
+		err = w.errForge(ctx, who, err)
 	}
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (w *Warden) membershipsOnRecord(ctx context.Context, who Caller) ([]forge.M
 		group.Go(func() (err error) {
 			all[i].Organization = organizationOf(o)
 			if all[i].Standing, err = w.askStanding(ctx, who, all[i].Organization); err != nil {
-				err = w.errForge(who, err)
+				err = w.errForge(ctx, who, err)
 			}
 			return err
 		})
@@ -222,7 +222,7 @@ func (w *Warden) asInstaller(ctx context.Context, who Caller, org forge.Organiza
 	there, err := host.InstalledOn(ctx, org)
 	switch {
 	case err != nil:
-		return access.Member, w.errForge(who, err)
+		return access.Member, w.errForge(ctx, who, err)
 	case there:
 		return access.Installer, nil
 	}
@@ -238,11 +238,11 @@ func (w *Warden) orgOf(ctx context.Context, who Caller, login string) (forge.Org
 		return org, access.Outsider, api.Errorf(api.NotFound, "There is no organization %s, or you may not know of it.", login)
 	}
 	if err != nil {
-		return org, access.Outsider, w.errForge(who, err)
+		return org, access.Outsider, w.errForge(ctx, who, err)
 	}
 	said, err := w.askStanding(ctx, who, org)
 	if err != nil {
-		return org, access.Outsider, w.errForge(who, err)
+		return org, access.Outsider, w.errForge(ctx, who, err)
 	}
 	return org, standingOf(said), nil
 }
@@ -292,7 +292,7 @@ func (w *Warden) recordOrg(ctx context.Context, who Caller, there forge.Organiza
 		err = w.keepRosterUnasked(ctx, there, roster)
 	}
 	if err != nil && ctx.Err() == nil {
-		w.log.Info("an organization's roster could not be read", "organization", there.Login, "error", err)
+		w.log.InfoContext(ctx, "an organization's roster could not be read", "organization", there.Login, "error", err)
 	}
 	return w.outward(ctx.Err())
 }

@@ -47,7 +47,7 @@ func (w *Warden) PaymentEvent(ctx context.Context, signature string, body []byte
 	defer leave()
 	_, err = w.askPayments(ctx, account, confirmation{event: id[:], customer: e.Customer, gone: e.Topic == billing.CustomerDeleted})
 	if err != nil {
-		return w.errPayment(err)
+		return w.errPayment(ctx, err)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (w *Warden) askPayments(ctx context.Context, account string, why confirmati
 	}
 	if unknown && !why.gone {
 		// With the right key the provider may know it again, so it is not forgotten.
-		w.log.Warn("the payment provider does not know a customer: was it deleted there, or does the configured key belong to another account?", "customer", customer)
+		w.log.WarnContext(ctx, "the payment provider does not know a customer: was it deleted there, or does the configured key belong to another account?", "customer", customer)
 	}
 	_, err = w.step(ctx, func(tx store.Tx, j *journal) (int, error) {
 		if why.event != nil {
@@ -125,7 +125,7 @@ func (w *Warden) askPayments(ctx context.Context, account string, why confirmati
 		return 0, errors.Join(tx.PutBilling(after), w.noteBilling(tx.Reader, j, before, after))
 	})
 	if err == nil {
-		w.warnOf(after, all)
+		w.warnOf(ctx, after, all)
 	}
 	return after, err
 }
@@ -176,9 +176,9 @@ func (w *Warden) bought(b store.Billing, s billing.Subscription) (plan, price st
 }
 
 // warnOf tells the operator what is paid for in vain.
-func (w *Warden) warnOf(b store.Billing, all []billing.Subscription) {
+func (w *Warden) warnOf(ctx context.Context, b store.Billing, all []billing.Subscription) {
 	if billing.Status(b.Status).Effect().Grants && b.Plan == "" {
-		w.log.Warn("a subscription buys no plan: none of its prices is configured in billing.stripe.prices", "subscription", b.Subscription)
+		w.log.WarnContext(ctx, "a subscription buys no plan: none of its prices is configured in billing.stripe.prices", "subscription", b.Subscription)
 	}
 	paid := 0
 	for _, s := range all {
@@ -187,7 +187,7 @@ func (w *Warden) warnOf(b store.Billing, all []billing.Subscription) {
 		}
 	}
 	if paid > 1 {
-		w.log.Warn("somebody pays for more than one subscription at once: end all but one at the payment provider", "customer", b.Customer)
+		w.log.WarnContext(ctx, "somebody pays for more than one subscription at once: end all but one at the payment provider", "customer", b.Customer)
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *Warden) FollowRepositories(ctx context.Context) error {
 	return eachAtHost(ctx, due, func(v store.Vault) error {
 		asked := w.now()
 		if err := w.lookAgain(ctx, v.RepoID, false); err != nil {
-			return w.errForge(Caller{}, err)
+			return w.errForge(ctx, Caller{}, err)
 		}
 		w.host.confirmed.note(v.ID, asked)
 		return nil

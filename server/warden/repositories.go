@@ -23,7 +23,7 @@ func (w *Warden) lookUp(ctx context.Context, who Caller, name string) (repo forg
 		return forge.Repository{}, access.None, nil
 	}
 	if err != nil {
-		return forge.Repository{}, access.None, w.errForge(who, err)
+		return forge.Repository{}, access.None, w.errForge(ctx, who, err)
 	}
 	role, err = w.roleOn(ctx, who, repo)
 	return repo, role, err
@@ -103,7 +103,7 @@ func (w *Warden) reaches(ctx context.Context, user store.User, repo forge.Reposi
 	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrNoCredential), errors.Is(err, errNoGrant):
 		return false, nil
 	case err != nil:
-		return false, w.errForge(who, err)
+		return false, w.errForge(ctx, who, err)
 	}
 	return true, nil
 }

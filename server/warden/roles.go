@@ -127,8 +127,10 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 	k := roleOf{who.user.Account, vault.RepoID, who.credential()}
 	known, epoch, ok := recall(w.host.roles, &w.host.roles.roles, k)
 	if ok {
+		w.tallies.roleHits.Add(1)
 		return known, nil
 	}
+	w.tallies.roleMisses.Add(1)
 	flight := w.host.asked.DoChan(k.flight(epoch), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roleFlight)
 		defer cancel()
@@ -147,7 +149,7 @@ func (w *Warden) role(ctx context.Context, who Caller, vault store.Vault) (found
 	select {
 	case got := <-flight:
 		if got.Err != nil {
-			return found{}, w.errForge(who, overdue(got.Err))
+			return found{}, w.errForge(ctx, who, overdue(got.Err))
 		}
 		return got.Val.(found), nil
 	case <-ctx.Done():

@@ -67,7 +67,7 @@ func (w *Warden) readRosters(ctx context.Context) {
 		select {
 		case v := <-w.host.rosters.queue:
 			if err := w.afterVisit(ctx, v); err != nil && ctx.Err() == nil {
-				w.log.Info("an organization's roster could not be read", "organization", v.org, "error", err)
+				w.log.InfoContext(ctx, "an organization's roster could not be read", "organization", v.org, "error", err)
 			}
 		case <-ctx.Done():
 			return
@@ -115,11 +115,11 @@ func (w *Warden) SyncOrg(ctx context.Context, forgeOrgID string) error {
 	}
 	err = w.refreshRoster(ctx, org, store.User{})
 	if err != nil && definite(err) {
-		w.log.Warn("an organization's roster cannot be read", "organization", org.Login, "error", err)
+		w.log.WarnContext(ctx, "an organization's roster cannot be read", "organization", org.Login, "error", err)
 		return nil
 	}
 	if err != nil {
-		return w.errRoster(Caller{}, organizationOf(org), err)
+		return w.errRoster(ctx, Caller{}, organizationOf(org), err)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (w *Warden) Open(ctx context.Context, s Start) (claim string, err error) {
 		return claim, err
 	}
 	if err := w.Unseal(ctx, api.Unseal{}); err != nil {
-		w.log.Warn("still sealed", "reason", err)
+		w.log.WarnContext(ctx, "still sealed", "reason", err)
 	}
 	return "", nil
 }
@@ -132,7 +132,7 @@ func (w *Warden) Status(ctx context.Context) api.Status {
 	methods, err := w.methods(ctx)
 	s.Methods = shownMethods(methods)
 	if err != nil {
-		w.log.Error("the unseal methods cannot be read", "error", err)
+		w.log.ErrorContext(ctx, "the unseal methods cannot be read", "error", err)
 		s.LastError = "The data cannot be read. See the server's log."
 	}
 	return s
@@ -160,6 +160,7 @@ func (w *Warden) Unseal(ctx context.Context, req api.Unseal) error {
 		return nil
 	}
 	err := w.unseal(ctx, req)
+	w.tallies.unseals.note(outcomeOf(err))
 	w.start.mu.Lock()
 	defer w.start.mu.Unlock()
 	w.start.lastError, w.start.attempts = "", nil
@@ -209,7 +210,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	}
 	w.keys.Store(keys)
 	w.syncs.rouse()
-	w.log.Info("unsealed", "key", instance.Fingerprint)
+	w.log.InfoContext(ctx, "unsealed", "key", instance.Fingerprint)
 	w.pump.wake()
 	w.start.given.drop()
 	w.remember(ctx, o, instance)
@@ -267,29 +268,56 @@ func (w *Warden) Seal(ctx context.Context, who Caller) error {
 	j.note("system_sealed", nil)
 	if err := w.write(ctx, j.notes); err != nil {
 		// A store that cannot be written to must not keep the keys in memory.
-		w.log.Error("the sealing could not be recorded", "error", err)
+		w.log.ErrorContext(ctx, "the sealing could not be recorded", "error", err)
 	}
 	w.sealing.Lock()
 	defer w.sealing.Unlock()
 	w.start.given.drop()
 	w.dropKeys()
-	w.log.Info("sealed")
+	w.log.InfoContext(ctx, "sealed")
 	return nil
 }
 
-// Harden keeps the memory of this process to itself as far as the system
-// allows, and reports what could not be done.
-func Harden() []string {
-	h := crypto.Harden()
-	var missing []string
+// Hardening is how far the memory of this process is its own.
+type Hardening struct {
+	NotDumpable bool   // other processes of the same user cannot read it
+	NoCore      bool   // a crash leaves no core file
+	Locked      bool   // the root key is never swapped to the disk
+	Memory      string // the kind of memory that the root key gets
+}
+
+// Missing are sentences about what the system does not allow.
+func (h Hardening) Missing() (missing []string) {
 	if !h.NotDumpable {
 		missing = append(missing, "other processes of this user may read the server's memory")
 	}
 	if !h.NoCore {
 		missing = append(missing, "a crash may leave a core file")
 	}
-	if h.KeyMemory == crypto.MemoryPlain {
+	if !h.Locked {
 		missing = append(missing, "the root key may be swapped to disk")
 	}
 	return missing
+}
+
+// Harden keeps the memory of this process to itself as far as the system
+// allows, and reports what was reached.
+func Harden() Hardening {
+	h := crypto.Harden()
+	return Hardening{NotDumpable: h.NotDumpable, NoCore: h.NoCore, Locked: h.KeyMemory != crypto.MemoryPlain, Memory: string(h.KeyMemory)}
+}
+
+// KeyFile is where the first of the key files is that the instance remembers, and ""
+// if it opens without one.
+func (w *Warden) KeyFile(ctx context.Context) string {
+	methods, err := w.methods(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, m := range methods {
+		if m.Path != "" {
+			return m.Path
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"coffer/server/stream"
@@ -49,6 +50,9 @@ type pump struct {
 	ended   uint64    // up to where a signed end was written
 	endedAt time.Time
 	failing bool
+
+	sent  atomic.Uint64 // one more than the number of the record handed on last; 0 while that is not known
+	stuck atomic.Bool   // failing, for others
 }
 
 func newPump(w *Warden) *pump {
@@ -109,12 +113,16 @@ func (p *pump) report(ctx context.Context, err error) {
 		return
 	}
 	if err != nil && !p.failing {
-		p.w.log.Error("the audit log cannot be streamed; it is tried again", "to", p.name, "error", err)
+		p.w.log.ErrorContext(ctx, "the audit log cannot be streamed; it is tried again", "to", p.name, "error", err)
 	}
 	if err == nil && p.failing {
-		p.w.log.Info("the audit log is streamed again", "to", p.name, "number", p.at.Number)
+		p.w.log.InfoContext(ctx, "the audit log is streamed again", "to", p.name, "number", p.at.Number)
 	}
 	p.failing = err != nil
+	p.stuck.Store(p.failing)
+	if p.known {
+		p.sent.Store(p.at.Number + 1)
+	}
 }
 
 // parcel is a batch on its way.

@@ -41,7 +41,7 @@ func (x *execution) push(ctx context.Context) {
 	}
 	x.leftOver(ctx, err)
 	if err := x.end(context.WithoutCancel(ctx)); err != nil {
-		x.w.log.Error("the end of a sync could not be written down; it is gone on with later", "run", x.run.ID.String(), "error", err)
+		x.w.log.ErrorContext(ctx, "the end of a sync could not be written down; it is gone on with later", "run", x.run.ID.String(), "error", err)
 		x.run.Ended = 0
 	}
 }
@@ -55,7 +55,7 @@ func (x *execution) halted(ctx context.Context) bool {
 func (x *execution) letGo(ctx context.Context) {
 	err := x.w.store.Update(ctx, func(tx store.Tx) error { return release(tx, x.run) })
 	if err != nil {
-		x.w.log.Warn("the lease of a sync could not be given back; it goes on when that has run out", "error", err)
+		x.w.log.WarnContext(ctx, "the lease of a sync could not be given back; it goes on when that has run out", "error", err)
 	}
 }
 
@@ -74,7 +74,7 @@ func (x *execution) keepLease(ctx context.Context, run store.SyncRun) func() {
 				return
 			case <-tick.C:
 				if err := x.w.store.Update(ctx, func(tx store.Tx) error { return x.take(tx, run) }); err != nil && ctx.Err() == nil {
-					x.w.log.Warn("the lease of a sync could not be renewed", "error", err)
+					x.w.log.WarnContext(ctx, "the lease of a sync could not be renewed", "error", err)
 				}
 			}
 		}
@@ -217,7 +217,7 @@ func (x *execution) learnMarks(ctx context.Context) {
 		err = x.w.store.Update(ctx, func(tx store.Tx) error { return x.putMarks(tx, all) })
 	}
 	if err != nil {
-		x.w.log.Info("the marks of what a sync wrote are not known", "run", x.run.ID.String(), "error", err)
+		x.w.log.InfoContext(ctx, "the marks of what a sync wrote are not known", "run", x.run.ID.String(), "error", err)
 	}
 }
 
@@ -280,6 +280,7 @@ func (x *execution) end(ctx context.Context) error {
 	now := x.w.now()
 	x.run.Ended, x.run.Status = store.At(now), statusOf(x.run)
 	ids := store.NewIDs(now)
+	x.w.tallies.syncs.note(x.run.Status)
 	return x.w.append(ctx, keys, ids, func(tx store.Tx) ([]store.Activity, error) {
 		if _, err := tx.SyncRun(x.run.ID); err != nil {
 			if errors.Is(err, store.ErrNotFound) { // the vault went, and all that is known of it

@@ -124,7 +124,7 @@ func (w *Warden) CheckDrift(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err := w.checkDriftOf(ctx, l); err != nil {
-			w.log.Warn("a link could not be looked at for drift", "link", l.ID.String(), "error", err)
+			w.log.WarnContext(ctx, "a link could not be looked at for drift", "link", l.ID.String(), "error", err)
 		}
 	}
 	return nil
@@ -135,7 +135,7 @@ func (w *Warden) checkDriftOf(ctx context.Context, l store.SyncLink) error {
 	defer cancel()
 	s, err := w.linkSides(looking, l, access.SyncDiff)
 	if err != nil {
-		if err = s.outward(err); w.endsLink(ctx, l, err) {
+		if err = s.outward(ctx, err); w.endsLink(ctx, l, err) {
 			w.noteFailedLink(ctx, l, err)
 		}
 		return err

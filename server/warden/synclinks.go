@@ -14,7 +14,7 @@ import (
 func (w *Warden) SaveLink(ctx context.Context, who Caller, req api.SaveLink) (*api.SavedLink, error) {
 	s := &sides{w: w, who: who, act: access.SyncLinkSave, asked: req.Target()}
 	if err := s.findTarget(ctx); err != nil {
-		return nil, s.outward(err)
+		return nil, s.outward(ctx, err)
 	}
 	out := &api.SavedLink{}
 	err := w.change(ctx, who, access.SyncLinkSave, req.Repository(), func(v *visit) error {

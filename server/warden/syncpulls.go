@@ -14,11 +14,11 @@ import (
 func (w *Warden) pullSync(ctx context.Context, who Caller, t api.SyncTarget, hash string) (*api.SyncResult, error) {
 	for try := 1; ; try++ {
 		s, err := w.compare(ctx, who, access.SyncPull, t)
-		if failed, ok := s.failedEarly(err); ok {
+		if failed, ok := s.failedEarly(ctx, err); ok {
 			return failed, nil
 		}
 		if err != nil {
-			return nil, s.outward(err)
+			return nil, s.outward(ctx, err)
 		}
 		if err := s.refuseOtherPlan(hash); err != nil {
 			return nil, err

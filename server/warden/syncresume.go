@@ -31,7 +31,7 @@ func (w *Warden) resumeSyncs(ctx context.Context) {
 		return nil
 	})
 	if err != nil {
-		w.log.Warn("runs of syncs could not be read", "error", err)
+		w.log.WarnContext(ctx, "runs of syncs could not be read", "error", err)
 		return
 	}
 	for _, run := range cut {
@@ -54,10 +54,10 @@ func (w *Warden) resume(ctx context.Context, run store.SyncRun) {
 	}
 	switch {
 	case ctx.Err() != nil || w.keys.Load() == nil:
-	case run.Canceled, err != nil && w.now().Sub(run.Began.Time()) > resumeTime, err != nil && isFinal(s.outward(err)):
+	case run.Canceled, err != nil && w.now().Sub(run.Began.Time()) > resumeTime, err != nil && isFinal(s.outward(ctx, err)):
 		w.abandon(ctx, run)
 	case err != nil:
-		w.log.Warn("a sync that was cut short cannot go on yet", "run", run.ID.String(), "error", err)
+		w.log.WarnContext(ctx, "a sync that was cut short cannot go on yet", "run", run.ID.String(), "error", err)
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *sides) again(ctx context.Context, run store.SyncRun) error {
 	if err != nil {
 		return err
 	}
-	s.w.log.Info("a sync that was cut short goes on", "run", run.ID.String())
+	s.w.log.InfoContext(ctx, "a sync that was cut short goes on", "run", run.ID.String())
 	s.start(run)
 	return nil
 }
@@ -161,7 +161,7 @@ func (w *Warden) abandon(ctx context.Context, run store.SyncRun) {
 		return 0, errors.Join(tx.PutSyncRun(now), release(tx, now))
 	})
 	if err != nil {
-		w.log.Warn("a sync could not be given up", "run", run.ID.String(), "error", err)
+		w.log.WarnContext(ctx, "a sync could not be given up", "run", run.ID.String(), "error", err)
 	}
 }
 

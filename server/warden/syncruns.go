@@ -35,11 +35,11 @@ func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.
 	timer := time.NewTimer(w.c.SyncWait)
 	defer timer.Stop()
 	s, err := w.compare(ctx, who, access.SyncPush, t)
-	if failed, ok := s.failedEarly(err); ok {
+	if failed, ok := s.failedEarly(ctx, err); ok {
 		return failed, nil
 	}
 	if err != nil {
-		return nil, s.outward(err)
+		return nil, s.outward(ctx, err)
 	}
 	if err := s.refuseOtherPlan(req.PlanHash); err != nil {
 		return nil, err
@@ -68,11 +68,11 @@ func (w *Warden) Sync(ctx context.Context, who Caller, req api.StartSync) (*api.
 
 // failedEarly is the result of a sync whose provider failed before anything was
 // done. What the caller has to mend is an error instead.
-func (s *sides) failedEarly(err error) (*api.SyncResult, bool) {
+func (s *sides) failedEarly(ctx context.Context, err error) (*api.SyncResult, bool) {
 	if err == nil || s.to == nil {
 		return nil, false
 	}
-	e, ok := errors.AsType[*api.Error](s.outward(err))
+	e, ok := errors.AsType[*api.Error](s.outward(ctx, err))
 	if !ok || e.Code != api.ProviderFailed {
 		return nil, false
 	}

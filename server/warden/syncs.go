@@ -250,18 +250,18 @@ func (s *sides) hash() string {
 func (w *Warden) PreviewSync(ctx context.Context, who Caller, req api.SyncQuery) (*api.SyncPreview, error) {
 	s, err := w.compare(ctx, who, access.SyncPreview, req.Target())
 	if err != nil {
-		return nil, s.outward(err)
+		return nil, s.outward(ctx, err)
 	}
 	return s.preview(), nil
 }
 
 // outward is what the caller may see of an error. Before a provider was reached it
 // is none of a provider's.
-func (s *sides) outward(err error) error {
+func (s *sides) outward(ctx context.Context, err error) error {
 	if s == nil || s.to == nil {
 		return notFoundConnection(err)
 	}
-	return s.w.errProvider(s.to.conn.Provider, err)
+	return s.w.errProvider(ctx, s.to.conn.Provider, err)
 }
 
 // notFoundConnection speaks of a connection that went while it was wanted.
@@ -302,7 +302,7 @@ func (s *sides) direction() string {
 func (w *Warden) SyncStatus(ctx context.Context, who Caller, req api.SyncQuery) (*api.SyncStatus, error) {
 	s, err := w.compare(ctx, who, access.SyncStatus, req.Target())
 	if err != nil {
-		return nil, s.outward(err)
+		return nil, s.outward(ctx, err)
 	}
 	theirs := s.theirs()
 	return &api.SyncStatus{
@@ -322,7 +322,7 @@ func (s *sides) theirs() []hosting.Variable {
 func (w *Warden) SyncDiff(ctx context.Context, who Caller, req api.SyncQuery) (*api.SyncDiff, error) {
 	s, err := w.compare(ctx, who, access.SyncDiff, req.Target())
 	if err != nil {
-		return nil, s.outward(err)
+		return nil, s.outward(ctx, err)
 	}
 	theirs := s.theirs()
 	out := &api.SyncDiff{

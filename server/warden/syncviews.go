@@ -128,7 +128,7 @@ type SyncPlan struct {
 func (w *Warden) PlanSync(ctx context.Context, who Caller, req api.SyncQuery) (*SyncPlan, error) {
 	s, err := w.compare(ctx, who, access.SyncPreview, req.Target())
 	if err != nil {
-		return nil, s.outward(err)
+		return nil, s.outward(ctx, err)
 	}
 	at := s.target.Project
 	out := &SyncPlan{SyncPreview: *s.preview(), Provider: s.to.conn.Provider, Project: at.Name, Service: at.ServiceName}

@@ -52,7 +52,7 @@ func (w *Warden) askReachable(ctx context.Context, who Caller) ([]forge.Reachabl
 		return w.reachableOf(ctx, who, func(store.Vault) bool { return true })
 	}
 	if err != nil {
-		return nil, w.errForge(who, err)
+		return nil, w.errForge(ctx, who, err)
 	}
 	listed := make(map[string]bool, len(all))
 	for _, there := range all {
@@ -250,7 +250,7 @@ func (w *Warden) repositoryFor(ctx context.Context, who Caller, name string) (fo
 	case errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrRefused):
 		return repo, access.None, nil
 	case err != nil:
-		return repo, access.None, w.errForge(who, err)
+		return repo, access.None, w.errForge(ctx, who, err)
 	}
 	role, err = w.roleOn(ctx, who, repo)
 	return repo, role, err
@@ -326,7 +326,7 @@ func (w *Warden) Collaborators(ctx context.Context, who Caller, ref api.Ref) (*a
 	for _, p := range people {
 		c, err := collaborator(p)
 		if err != nil {
-			return nil, w.errForge(who, err)
+			return nil, w.errForge(ctx, who, err)
 		}
 		out.Collaborators = append(out.Collaborators, c)
 	}
@@ -345,7 +345,7 @@ func (w *Warden) collaborators(ctx context.Context, who Caller, ref api.Ref) (va
 		return w.forge.Collaborators(ctx, as, repositoryOf(vault))
 	})
 	if err != nil {
-		return vault, nil, w.errForge(who, err)
+		return vault, nil, w.errForge(ctx, who, err)
 	}
 	return vault, people, nil
 }

@@ -131,6 +131,7 @@ type Warden struct {
 	compactions *compactor
 	rotator     *rotator
 	ready       readiness
+	tallies     *tallies
 	sealing     sync.Mutex // one initialisation, unsealing or sealing at a time
 	start       startState
 	closing     context.CancelFunc
@@ -157,7 +158,7 @@ func New(c Config) *Warden {
 	if c.TrashRetention == 0 {
 		c.TrashRetention = 30 * 24 * time.Hour
 	}
-	w := &Warden{c: c, store: c.Store, now: c.Now, log: c.Log, host: newHostState(c.Now, c.RoleTTL)}
+	w := &Warden{c: c, store: c.Store, now: c.Now, log: c.Log, host: newHostState(c.Now, c.RoleTTL), tallies: newTallies()}
 	if c.Forge == nil {
 		c.Forge = func(d forge.Directory) forge.Forge { return forge.NewLocal(d) }
 	}

@@ -34,6 +34,7 @@ func (w *Warden) Webhook(ctx context.Context, kind string, header func(string) s
 	}
 	e, err := hooks.Event(forge.Delivery{Header: header, Body: body, At: w.now()})
 	if err != nil {
+		w.tallies.deliveries.note(outcomeRefused)
 		return hookError(err)
 	}
 	if e.Topic != forge.Ignored {
@@ -41,12 +42,15 @@ func (w *Warden) Webhook(ctx context.Context, kind string, header func(string) s
 	}
 	err = w.takeDelivery(ctx, e)
 	if errors.Is(err, store.ErrExists) {
+		w.tallies.deliveries.note(outcomeRepeated)
 		return nil
 	}
 	if err != nil {
-		w.log.Error("a webhook's delivery could not be stored", "event", e.Name, "error", err)
+		w.tallies.deliveries.note(outcomeFailed)
+		w.log.ErrorContext(ctx, "a webhook's delivery could not be stored", "event", e.Name, "error", err)
 		return &api.Error{Code: api.Internal}
 	}
+	w.tallies.deliveries.note(outcomeTaken)
 	nudge(w.host.events)
 	return nil
 }
@@ -119,7 +123,7 @@ func (w *Warden) runEvents(ctx context.Context) {
 			continue
 		}
 		if err := w.doEvents(ctx); err != nil && ctx.Err() == nil {
-			w.log.Error("what webhooks ask for could not be looked up", "error", err)
+			w.log.ErrorContext(ctx, "what webhooks ask for could not be looked up", "error", err)
 		}
 	}
 }
@@ -159,11 +163,11 @@ func (w *Warden) doEvent(ctx context.Context, e store.Event) error {
 	}
 	if failed == nil || e.Tries+1 >= maxTries {
 		if failed != nil {
-			w.log.Error("what a webhook asked for was given up", "event", e.Name, "tries", e.Tries+1, "error", failed)
+			w.log.ErrorContext(ctx, "what a webhook asked for was given up", "event", e.Name, "tries", e.Tries+1, "error", failed)
 		}
 		return w.store.Update(ctx, func(tx store.Tx) error { return tx.DeleteEvent(e) })
 	}
-	w.log.Warn("what a webhook asked for will be tried again", "event", e.Name, "error", failed)
+	w.log.WarnContext(ctx, "what a webhook asked for will be tried again", "event", e.Name, "error", failed)
 	pause := min(eventPause<<min(e.Tries, 10), maxPause)
 	e.Tries++
 	e.Next = store.At(w.now().Add(pause))
@@ -221,11 +225,11 @@ func (w *Warden) lookAgain(ctx context.Context, repoID string, deleted bool) err
 	case errors.Is(err, forge.ErrGone), deleted && errors.Is(err, forge.ErrNotFound):
 		w.follow(ctx, v, found{gone: true, asked: asked})
 	case errors.Is(err, forge.ErrNotFound):
-		w.log.Warn("the code host does not show the repository of a vault", "vault", v.ID.String())
+		w.log.WarnContext(ctx, "the code host does not show the repository of a vault", "vault", v.ID.String())
 	case errors.Is(err, forge.ErrNoCredential):
 		// Whoever comes next brings a credential along.
 	case definite(err):
-		w.log.Warn("the code host does not let us ask about the repository of a vault", "vault", v.ID.String(), "error", err)
+		w.log.WarnContext(ctx, "the code host does not let us ask about the repository of a vault", "vault", v.ID.String(), "error", err)
 	default:
 		return fmt.Errorf("ask about the repository of vault %s: %w", v.ID, err)
 	}

@@ -89,6 +89,8 @@ func (w *world) succeed() {
 	w.share = w.text(made, "shares.0")
 	w.operator("POST /v1/operator/unseal-methods", `{"kind":"key-file","keyFile":"/etc/coffer/x.key","proof":{"key":"`+w.in.Recovery+`"}}`, 201)
 	w.operator("GET /v1/operator/jobs", "", 200)
+	w.operator("GET /v1/operator/doctor?quick=true", "", 200)
+	w.operator("GET /v1/operator/doctor", "", 200)
 	w.operator("POST /v1/operator/jobs/trash/run", "", 200)
 	w.operator("POST /v1/operator/forge/check", "", 200)
 	w.operator("GET /v1/operator/audit/export", "", 200)

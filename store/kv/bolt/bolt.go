@@ -79,6 +79,7 @@ type DB struct {
 	idle    *sync.Cond // on mu: leading became false
 
 	group group // belongs to whoever leads
+	stats stats
 
 	rewriting sync.Mutex            // held by a rewrite, and for good by Close
 	written   atomic.Pointer[notes] // what a rewrite that is under way must copy again

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -134,8 +135,9 @@ func (d *DB) finish(g *group) error {
 	if g.over.count == 0 {
 		return g.tx.Rollback()
 	}
-	id := g.tx.ID()
+	id, begun := g.tx.ID(), time.Now()
 	err := d.commit(g)
+	d.stats.note(g.writers, time.Since(begun), err)
 	if err != nil {
 		return d.failed(id, err)
 	}
