@@ -157,7 +157,7 @@ const marker = "\n@@@ the next block\n"
 // story is a script of all commands of a document.
 func story(blocks []block) string {
 	var b strings.Builder
-	b.WriteString("exec 2>&1\n")
+	b.WriteString("exec 2>&1\ntrap '[ $? = 0 ] || { echo; echo its log ends with; tail -n 20 /run/coffer.log; }' EXIT\n")
 	for _, block := range blocks {
 		if block.word == "sh" {
 			fmt.Fprintf(&b, "printf '%%b' '%s'\n%s", strings.ReplaceAll(marker, "\n", `\n`), block.text)
@@ -169,7 +169,7 @@ func story(blocks []block) string {
 // shows says whether what was printed is what the document shows.
 func shows(shown, printed string) bool {
 	var b strings.Builder
-	b.WriteString(`^\s*`)
+	b.WriteString(`^`)
 	for line := range strings.Lines(shown) {
 		line = strings.TrimRight(line, " \n")
 		if line == "…" {
@@ -182,8 +182,8 @@ func shows(shown, printed string) bool {
 		}
 		b.WriteString(strings.Join(words, ".*") + ` *\n`)
 	}
-	b.WriteString(`\s*$`)
-	return regexp.MustCompile(b.String()).MatchString(strings.TrimRight(printed, "\n") + "\n")
+	b.WriteString(`$`)
+	return regexp.MustCompile(b.String()).MatchString(strings.TrimSpace(printed) + "\n")
 }
 
 // layRelease puts into a directory what is in a released archive.
