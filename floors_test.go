@@ -16,12 +16,12 @@ import (
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
-	"coffer/server":               {"server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server":               {"server/httpd", "server/depot", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
 	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/metrics", "web"},
 	"coffer/server/httpd/openapi": {},
 	"coffer/server/jobs":          {"server/warden", "server/api", "server/metrics"},
-	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/billing", "server/dotenv", "server/forge", "server/hosting", "server/stream", "server/syncplan", "crypto", "store", "store/kv"},
+	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/billing", "server/depot", "server/dotenv", "server/forge", "server/hosting", "server/stream", "server/syncplan", "crypto", "store", "store/kv"},
 	"coffer/server/access":        {},
 	"coffer/server/audit":         {"server/api"},
 	"coffer/server/api":           {},
@@ -33,6 +33,7 @@ var rooms = map[string][]string{
 	"coffer/server/syncplan":      {"server/hosting", "server/api"},
 	"coffer/server/metrics":       {},
 	"coffer/server/stream":        {},
+	"coffer/server/depot":         {},
 	"coffer/web":                  {},
 	"coffer/store":                {"store/kv"},
 	"coffer/store/kv":             {},
@@ -48,6 +49,7 @@ var rooms = map[string][]string{
 	"coffer/server/forge/forgetest":     {"server/forge", "server/standin"},
 	"coffer/server/hosting/hostingtest": {"server/hosting", "server/api", "server/standin"},
 	"coffer/server/billing/stripetest":  {"server/standin"},
+	"coffer/server/depot/depottest":     {"server/depot", "server/standin"},
 	"coffer/server/standin":             {},
 	"coffer/server/bench":               {},
 }
@@ -60,6 +62,7 @@ var libraries = map[string][]string{
 	"go.etcd.io/bbolt":             {"coffer/store/kv/bolt"},
 	"filippo.io/age":               {"coffer/crypto"},
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
+	"github.com/minio/minio-go/v7": {"coffer/server/depot"},
 
 	// What only tests use.
 	"github.com/chromedp/chromedp":             {},
