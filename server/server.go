@@ -130,7 +130,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		additive = []string{"keyway-mcp/"}
 	}
 	s.warden = warden.New(warden.Config{
-		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
+		Store: s.store, Copier: s.db, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
 		Payments: payments, Offers: offers, Origins: back,

@@ -18,6 +18,8 @@ var sentences = map[string]string{
 	"activity_pruned":                      "removed {records:record} of activity from before {before}",
 	"api_key_created":                      "made the API key {apiKeyName}",
 	"api_key_revoked":                      "revoked the API key {apiKeyName}",
+	"backup_created":                       "made the backup {name}",
+	"backup_restored":                      "restored the backup {name} of {created}",
 	"device_login_denied":                  "refused to sign a program in",
 	"environment_created":                  "made the environment {environment}, of type {type}",
 	"environment_deleted":                  "deleted the environment {environment} with {secretCount:secret}",

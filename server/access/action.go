@@ -124,6 +124,7 @@ const (
 	ForgeCheck
 	AuditExport
 	AuditVerify
+	BackupCreate
 
 	actionEnd
 )

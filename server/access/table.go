@@ -139,4 +139,5 @@ var rows = [actionEnd]Row{
 	ForgeCheck:     {Name: "forge_check", Kinds: Operators},
 	AuditExport:    {Name: "audit_export", Kinds: Operators},
 	AuditVerify:    {Name: "audit_verify", Kinds: Operators},
+	BackupCreate:   {Name: "backup_create", Kinds: Operators},
 }

@@ -85,6 +85,7 @@ func (w *world) succeed() {
 	w.operator("POST /v1/operator/forge/check", "", 200)
 	w.operator("GET /v1/operator/audit/export", "", 200)
 	w.operator("POST /v1/operator/audit/verify", "", 200)
+	w.operator("POST /v1/operator/backups", "", 200)
 	w.as("figures", "GET /metrics", "", 200)
 	w.as("", "GET /metrics", "", 401)
 
