@@ -24,6 +24,26 @@ func NewIdentity() (*Identity, error) {
 	return &Identity{id: id}, nil
 }
 
+// NewIdentity generates an identity, and returns it sealed by k for the place that
+// context names.
+func (k *DataKey) NewIdentity(context []byte) (*Identity, []byte, error) {
+	i, err := NewIdentity()
+	if err != nil {
+		return nil, nil, err
+	}
+	return i, k.Seal(nil, []byte(i.Reveal()), context), nil
+}
+
+// OpenIdentity opens what [DataKey.NewIdentity] sealed.
+func (k *DataKey) OpenIdentity(sealed, context []byte) (*Identity, error) {
+	text, err := k.Open(nil, sealed, context)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(text)
+	return ParseIdentity(text)
+}
+
 // maxIdentityText bounds an identity file; a key is 77 characters long.
 const maxIdentityText = 64 << 10
 
@@ -98,6 +118,16 @@ func (i *Identity) Recipient() string { return i.id.Recipient().String() }
 
 // Fingerprint returns a short name of the public half that people can compare.
 func (i *Identity) Fingerprint() string { return fingerprint(i.Recipient()) }
+
+// RecipientFingerprint is the short name of a recipient. Errors wrap
+// [ErrRecipient].
+func RecipientFingerprint(recipient string) (string, error) {
+	r, err := parseRecipient(recipient)
+	if err != nil {
+		return "", err
+	}
+	return fingerprint(r.String()), nil
+}
 
 // parseRecipient reads a hybrid recipient. Errors wrap [ErrRecipient] and never
 // quote the text: people paste secret keys where public ones belong.

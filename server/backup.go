@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,14 +11,16 @@ import (
 
 	"coffer/server/depot"
 	"coffer/server/warden"
+	"coffer/store"
+	"coffer/store/kv/bolt"
 )
 
 // BackupConfig says where backups are kept that the server makes by itself. With To
 // empty it makes none.
 type BackupConfig struct {
 	To         string        // a directory, or s3://bucket/prefix
-	Every      time.Duration // default 24 hours; Never is only when asked
-	DrillEvery time.Duration // how often one is tried; default 7 days; Never is only when asked
+	Every      time.Duration // default 24 hours
+	DrillEvery time.Duration // how often one is tried; default 7 days
 	Keep       KeepBackups   // default 7 newest, of 7 days and of 4 weeks
 
 	// Passphrase opens backups in place of the recovery key. Of it and its file,
@@ -37,9 +40,6 @@ type S3Config struct {
 
 // KeepBackups says which backups stay.
 type KeepBackups = warden.Keep
-
-// Never is the interval of what is done only when somebody asks.
-const Never time.Duration = -1
 
 const shortest = time.Minute // between two backups
 
@@ -73,10 +73,10 @@ func (c BackupConfig) depot(version string) (depot.Depot, error) {
 
 func (c BackupConfig) check() error {
 	switch k := c.Keep; {
-	case c.Every != Never && c.Every != 0 && c.Every < shortest:
-		return fmt.Errorf("backup.every is %s; it is at least %s, or off", c.Every, shortest)
-	case c.DrillEvery != Never && c.DrillEvery != 0 && c.DrillEvery < shortest:
-		return fmt.Errorf("backup.drill_every is %s; it is at least %s, or off", c.DrillEvery, shortest)
+	case c.Every != 0 && c.Every < shortest:
+		return fmt.Errorf("backup.every is %s; it is at least %s", c.Every, shortest)
+	case c.DrillEvery != 0 && c.DrillEvery < shortest:
+		return fmt.Errorf("backup.drill_every is %s; it is at least %s", c.DrillEvery, shortest)
 	case k != KeepBackups{} && k.Newest < 1:
 		return fmt.Errorf("backup.keep is %d; at least one backup must stay", k.Newest)
 	case k.Days < 0 || k.Weeks < 0:
@@ -85,14 +85,18 @@ func (c BackupConfig) check() error {
 	return nil
 }
 
-// plan is what the warden is told of backups.
-func (c BackupConfig) plan(d depot.Depot) warden.Backups {
-	p := warden.Backups{Depot: d, Every: c.Every, DrillEvery: c.DrillEvery, Keep: c.Keep, Passphrase: c.passphrase()}
+// backups is what the warden is told of backups, which go to d.
+func (s *Server) backups(d depot.Depot) warden.Backups {
+	c := s.c.Backup
+	p := warden.Backups{
+		Depot: d, Every: c.Every, DrillEvery: c.DrillEvery, Keep: c.Keep, Passphrase: c.passphrase(),
+		Scratch: s.c.Data, DataSize: s.db.Size, OpenData: openCopy,
+	}
 	if p.Keep == (KeepBackups{}) {
 		p.Keep = KeepBackups{Newest: 7, Days: 7, Weeks: 4}
 	}
-	p.Every = max(cmp.Or(p.Every, 24*time.Hour), 0)
-	p.DrillEvery = max(cmp.Or(p.DrillEvery, 7*24*time.Hour), 0)
+	p.Every = cmp.Or(p.Every, 24*time.Hour)
+	p.DrillEvery = cmp.Or(p.DrillEvery, 7*24*time.Hour)
 	return p
 }
 
@@ -109,4 +113,22 @@ func (c BackupConfig) passphrase() func() (string, error) {
 	default:
 		return nil
 	}
+}
+
+// openCopy opens a copy of data, which may be of an earlier version.
+func openCopy(ctx context.Context, path string) (*store.Store, func(context.Context) error, error) {
+	db, err := bolt.Open(path, bolt.Options{NoSync: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := store.Open(ctx, db)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return data, func(ctx context.Context) error {
+		if err := db.Check(ctx); err != nil {
+			return err
+		}
+		return data.Check(ctx)
+	}, nil
 }

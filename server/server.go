@@ -118,6 +118,10 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if err != nil {
 		return err
 	}
+	kept, err := s.c.Backup.depot(s.c.Version)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.c.Data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
@@ -130,7 +134,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		additive = []string{"keyway-mcp/"}
 	}
 	s.warden = warden.New(warden.Config{
-		Store: s.store, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
+		Store: s.store, Copier: s.db, Backups: s.backups(kept), Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
 		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
 		Payments: payments, Offers: offers, Origins: back,

@@ -14,9 +14,10 @@ type BackupRun struct {
 	Where       string `cbor:"4,keyasint"`
 	Name        string `cbor:"5,keyasint,omitempty"` // "" when it failed before there was one
 	Size        int64  `cbor:"6,keyasint,omitempty"`
-	AuditNumber uint64 `cbor:"7,keyasint,omitempty"` // of the last record of the audit log in it
-	AuditLink   string `cbor:"8,keyasint,omitempty"` // of that record, in hex
-	Error       string `cbor:"9,keyasint,omitempty"` // "" when it went well
+	AuditNumber uint64 `cbor:"7,keyasint,omitempty"`  // of the last record of the audit log in it
+	AuditLink   string `cbor:"8,keyasint,omitempty"`  // of that record, in hex
+	Error       string `cbor:"9,keyasint,omitempty"`  // "" when it went well
+	Left        string `cbor:"10,keyasint,omitempty"` // why old ones could not be removed after it
 }
 
 // Drill is what came of trying to restore a backup.

@@ -115,7 +115,7 @@ func writeSamples(tx Tx) error {
 			return tx.PutJobRun(JobRun{Name: "trash", Started: 5, Ended: 6, Removed: 7, Error: "full"})
 		},
 		func() error {
-			return tx.AddBackupRun(BackupRun{ID: id(10), Started: 5, Ended: 6, Where: "/b", Name: "n", Size: 7, AuditNumber: 8, AuditLink: "l", Error: "full"})
+			return tx.AddBackupRun(BackupRun{ID: id(10), Started: 5, Ended: 6, Where: "/b", Name: "n", Size: 7, AuditNumber: 8, AuditLink: "l", Error: "full", Left: "locked"})
 		},
 		func() error {
 			return tx.PutDrill(Drill{At: 5, Where: "/b", Name: "n", Reason: "damaged", Said: "s", Good: "m", GoodAt: 4})

@@ -15,6 +15,9 @@ type Instance struct {
 	ForgeKind   string `cbor:"40,keyasint"` // of the code host whose ids stand in the records; "" is local
 	ForgeURL    string `cbor:"41,keyasint"` // of the same
 	Recipient   string `cbor:"7,keyasint"`  // of the master key; "" until it was used once since this was kept
+
+	BackupKey       []byte `cbor:"50,keyasint,omitempty"` // opens backups for the restore drill, sealed under the system key
+	BackupRecipient string `cbor:"51,keyasint,omitempty"` // its public half
 }
 
 // Method is one way to unseal: the master key in an age file of its own.

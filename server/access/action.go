@@ -124,6 +124,9 @@ const (
 	ForgeCheck
 	AuditExport
 	AuditVerify
+	BackupCreate
+	BackupList
+	BackupFetch
 
 	actionEnd
 )

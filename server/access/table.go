@@ -139,4 +139,7 @@ var rows = [actionEnd]Row{
 	ForgeCheck:     {Name: "forge_check", Kinds: Operators},
 	AuditExport:    {Name: "audit_export", Kinds: Operators},
 	AuditVerify:    {Name: "audit_verify", Kinds: Operators},
+	BackupCreate:   {Name: "backup_create", Kinds: Operators},
+	BackupList:     {Name: "backup_list", Kinds: Operators},
+	BackupFetch:    {Name: "backup_fetch", Kinds: Operators},
 }

@@ -89,13 +89,13 @@ type settings struct {
 	Versions        retention      `key:"retention.versions" help:"how long a replaced value is kept: keep, plan or a time like 90d (default: keep, or plan while billing is on)"`
 	Audit           retention      `key:"retention.audit" default:"plan" help:"how long activity is kept: keep, plan or a time like 90d"`
 	BackupTo        string         `key:"backup.to" help:"where backups are kept: a directory, or s3://bucket/prefix; without one none is made by itself"`
-	BackupEvery     interval       `key:"backup.every" default:"24h" help:"how often a backup is made; off is only when asked"`
+	BackupEvery     time.Duration  `key:"backup.every" default:"24h" help:"how often a backup is made"`
 	BackupKeep      int            `key:"backup.keep" default:"7" help:"how many of the newest backups stay"`
 	BackupKeepDays  int            `key:"backup.keep_days" default:"7" help:"of how many days the last backup stays"`
 	BackupKeepWeeks int            `key:"backup.keep_weeks" default:"4" help:"of how many weeks the last backup stays"`
 	BackupPassFile  string         `key:"backup.passphrase_file" help:"file with a passphrase that opens backups, in place of the recovery key and key files"`
 	BackupPass      string         `key:"backup.passphrase" only:"env"`
-	DrillEvery      interval       `key:"backup.drill_every" default:"7d" help:"how often the newest backup is fetched back and tried; off is only when asked"`
+	DrillEvery      time.Duration  `key:"backup.drill_every" default:"7d" help:"how often the newest backup is fetched back and tried"`
 	S3Endpoint      string         `key:"backup.s3.endpoint" help:"address of the store that speaks S3 (default: Amazon's)"`
 	S3Region        string         `key:"backup.s3.region" default:"us-east-1" help:"region of the bucket"`
 	S3Addressing    string         `key:"backup.s3.addressing" default:"auto" oneof:"auto,path,host" help:"where the bucket's name stands in an address: path, host, or auto"`
@@ -144,7 +144,7 @@ func (s settings) config() server.Config {
 // backup is where backups are kept.
 func (s settings) backup() server.BackupConfig {
 	return server.BackupConfig{
-		To: s.BackupTo, Every: s.BackupEvery.Duration, DrillEvery: s.DrillEvery.Duration,
+		To: s.BackupTo, Every: s.BackupEvery, DrillEvery: s.DrillEvery,
 		Keep:       server.KeepBackups{Newest: s.BackupKeep, Days: s.BackupKeepDays, Weeks: s.BackupKeepWeeks},
 		Passphrase: s.BackupPass, PassphraseFile: s.BackupPassFile,
 		S3: server.S3Config{

@@ -72,10 +72,6 @@ func (s setting) decode(raw any, field reflect.Value) error {
 		if *p, err = parseRetention(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)
 		}
-	case *interval:
-		if *p, err = parseInterval(text); err != nil {
-			err = fmt.Errorf("%q %w", text, err)
-		}
 	case *time.Duration:
 		if *p, err = parseDuration(text); err != nil {
 			err = fmt.Errorf("%q %w", text, err)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -32,20 +31,6 @@ func parseDuration(s string) (time.Duration, error) {
 		return 0, errDuration
 	}
 	return d, nil
-}
-
-// interval is how often something is done; off is server.Never.
-type interval struct{ time.Duration }
-
-func parseInterval(s string) (interval, error) {
-	if strings.TrimSpace(s) == "off" {
-		return interval{server.Never}, nil
-	}
-	d, err := parseDuration(s)
-	if err != nil {
-		return interval{}, fmt.Errorf("%w, or off", err)
-	}
-	return interval{d}, nil
 }
 
 // retention is how long something is kept.

@@ -213,6 +213,8 @@ const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
 	jobRun       notice = "job-run"
+	backupRun    notice = "backup-run"
+	drillRun     notice = "drill-run"
 	userAdded    notice = "user-added"
 	userDisabled notice = "user-disabled"
 	userEnabled  notice = "user-enabled"
@@ -264,6 +266,8 @@ var notices = map[notice]string{
 	fileImported: "What you chose is stored.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
+	backupRun:    "The backup was made, or is being made.",
+	drillRun:     "The newest backup was tried, or is being tried.",
 	userAdded:    "The user can sign in now.",
 	userDisabled: "The user is signed out everywhere, and is let in no more.",
 	userEnabled:  "The user can sign in again.",

@@ -55,6 +55,7 @@ var orgPlaces = []place{
 // operatorPlaces are those of who runs the server.
 var operatorPlaces = []place{
 	{name: "Server", path: operatorPath, within: operatorPath + "/seal", first: true},
+	{name: "Backups", path: backupsPage},
 	{name: "Users", path: localUsersPath, local: true},
 	{name: "Organizations", path: localOrgsPath, local: true},
 	{name: "Repositories", path: localReposPath, local: true},

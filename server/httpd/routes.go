@@ -126,6 +126,9 @@ func routes() []route {
 		{post, "/v1/operator/forge/check", access.ForgeCheck, inGeneral, answer((*door).CheckForge)},
 		{get, "/v1/operator/audit/export", access.AuditExport, inGeneral, download("audit.jsonl", exportAudit)},
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
+		{post, backupPath, access.BackupCreate, inGeneral, makeBackup},
+		{get, backupPath, access.BackupList, inGeneral, answer((*door).KeptBackups)},
+		{get, backupPath + "/:name", access.BackupFetch, inGeneral, fetchBackup},
 	}
 	return slices.Concat(gated, integrationRoutes(), open)
 }
@@ -159,6 +162,8 @@ var lasting = map[access.Action]bool{
 	access.VaultActivityExport: true,
 	access.AuditExport:         true,
 	access.AuditVerify:         true,
+	access.BackupCreate:        true,
+	access.BackupFetch:         true,
 }
 
 func seal(w *door, ctx context.Context, who warden.Caller, _ api.Empty) error {

@@ -49,7 +49,20 @@ func Table(w *warden.Warden) []Job {
 			Job{"payment-events", 24 * time.Hour, w.ExpirePaymentEvents},
 		)
 	}
-	return all
+	return append(all, backupJobs(w)...)
+}
+
+// backupJobs are those of backups, where they are kept somewhere. The drill comes
+// after the backup, so that a fresh server has one to try.
+func backupJobs(w *warden.Warden) []Job {
+	plan := w.BackupPlan()
+	if plan.Depot == nil {
+		return nil
+	}
+	return []Job{
+		{"backups", plan.Every, w.BackUp},
+		{"drill", plan.DrillEvery, keeping(w.Drill)},
+	}
 }
 
 // keeping is for work that removes nothing.

@@ -210,6 +210,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 		root.Destroy()
 		return err
 	}
+	w.haveBackupKey(ctx, keys, instance)
 	w.keys.Store(keys)
 	w.syncs.rouse()
 	w.log.Info("unsealed", "key", instance.Fingerprint)

@@ -244,6 +244,9 @@ func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, sto
 	_, _ = rand.Read(secret[:]) // never fails since Go 1.24
 	i.TokenKey = system.Seal(nil, secret[:], tokenKeyContext)
 	base, err := newAuditKeys(system, &i, now)
+	if err == nil {
+		err = newBackupKey(system, &i)
+	}
 	if err != nil {
 		root.Destroy()
 		return nil, i, base, err

@@ -41,6 +41,12 @@ type Config struct {
 	Store *store.Store
 	Log   *slog.Logger
 
+	// Copier copies the data of Store, for backups; without it there are none.
+	Copier kv.Copier
+
+	// Backups say where and when backups are made without anybody asking.
+	Backups Backups
+
 	// Forge makes the code host that the instance is bound to; nil means the
 	// built-in one, which keeps its accounts in the directory it is given.
 	Forge func(forge.Directory) forge.Forge
@@ -121,7 +127,8 @@ type Warden struct {
 	notary    *notary
 	pump      *pump // nil when nothing is streamed
 	ready     readiness
-	sealing   sync.Mutex // one initialisation, unsealing or sealing at a time
+	copying   chan struct{} // holds a token while a backup is made
+	sealing   sync.Mutex    // one initialisation, unsealing or sealing at a time
 	start     startState
 	closing   context.CancelFunc
 	workers   sync.WaitGroup
@@ -153,6 +160,7 @@ func New(c Config) *Warden {
 	}
 	w.forge = c.Forge(directory{w})
 	w.uses = newKeyUses()
+	w.copying = make(chan struct{}, 1)
 	w.passwords = newPasswords(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel

@@ -272,4 +272,4 @@ var queries = map[string]string{
 var wrongQueries = map[string]string{"authorizeProvider": "?redirect_uri=nowhere"}
 
 // wrongBodies break a rule where an empty object breaks none.
-var wrongBodies = map[string]string{"startDeviceLogin": `{"repository":"x"}`}
+var wrongBodies = map[string]string{"startDeviceLogin": `{"repository":"x"}`, "makeBackup": `{"passphrase":"short"}`}
