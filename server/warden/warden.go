@@ -125,7 +125,7 @@ type Warden struct {
 	pump      *pump // nil when nothing is streamed
 	ready     readiness
 	copying   chan struct{} // holds a token while a backup is made
-	sealing   sync.Mutex // one initialisation, unsealing or sealing at a time
+	sealing   sync.Mutex    // one initialisation, unsealing or sealing at a time
 	start     startState
 	closing   context.CancelFunc
 	workers   sync.WaitGroup
