@@ -16,7 +16,7 @@ import (
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
-	"coffer/server":               {"server/httpd", "server/depot", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server":               {"server/datadir", "server/depot", "server/httpd", "server/jobs", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
 	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/metrics", "web"},
 	"coffer/server/httpd/openapi": {},
@@ -25,6 +25,7 @@ var rooms = map[string][]string{
 	"coffer/server/access":        {},
 	"coffer/server/audit":         {"server/api"},
 	"coffer/server/backup":        {},
+	"coffer/server/datadir":       {},
 	"coffer/server/api":           {},
 	"coffer/server/billing":       {"server/api"},
 	"coffer/server/dotenv":        {},

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -373,4 +372,9 @@ func TestAPassphraseFileThatIsGone(t *testing.T) {
 	}
 }
 
-var _ = fmt.Sprint
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

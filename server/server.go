@@ -126,7 +126,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
 	ctx := context.Background()
-	if s.db, s.store, err = openData(ctx, s.c); err != nil {
+	if err := s.openRecovered(ctx); err != nil {
 		return err
 	}
 	additive := s.c.Push.AdditiveClients

@@ -48,5 +48,8 @@ func (r Reader) Methods() ([]Method, error) { return methods.list(r.kv) }
 // PutMethod writes an unseal method.
 func (tx Tx) PutMethod(m Method) error { return methods.put(tx.kv, m, m.ID) }
 
+// DeleteMethod removes an unseal method.
+func (tx Tx) DeleteMethod(id ID) error { return methods.delete(tx.kv, id) }
+
 // Probe rewrites nothing of meaning: it proves that the data can be written.
 func (tx Tx) Probe() error { return tx.kv.Put([]byte{tagProbe}, []byte{}) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"coffer/server/api"
 	"coffer/server/depot"
@@ -27,7 +28,9 @@ func (w *Warden) Drill(ctx context.Context) error {
 		return errNoDepot()
 	}
 	drill := store.Drill{At: store.At(w.now()), Where: d.Where()}
-	name, said, err := w.tryNewest(ctx, d)
+	open, stop := w.whileUnsealed(ctx)
+	name, said, err := w.tryNewest(open, d)
+	stop()
 	if errors.Is(err, context.Canceled) || api.CodeOf(err) == api.Sealed {
 		return err // nothing was found out
 	}
@@ -44,6 +47,26 @@ func (w *Warden) Drill(ctx context.Context) error {
 	}
 	return err
 }
+
+// whileUnsealed is a context that ends soon after the instance was sealed: a drill
+// has the root key as well.
+func (w *Warden) whileUnsealed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	keys := w.keys.Load()
+	go func() {
+		defer cancel()
+		for keys == w.keys.Load() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(sealedLook):
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+const sealedLook = 300 * time.Millisecond
 
 // noteDrill remembers what came of a drill, and records it.
 func (w *Warden) noteDrill(ctx context.Context, drill store.Drill) error {

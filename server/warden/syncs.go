@@ -141,9 +141,12 @@ func (s *sides) here(ctx context.Context) error {
 	return err
 }
 
+// ledgerPlace is where the key of a vault's fingerprints stands.
+func ledgerPlace(vault store.ID) []byte { return crypto.RecordContext(vault, "vault/ledger") }
+
 // ledgerOf opens the key of a vault's fingerprints, which is made at its first use.
 func (w *Warden) ledgerOf(ctx context.Context, v *visit) (*crypto.Ledger, error) {
-	place := crypto.RecordContext(v.vault.ID, "vault/ledger")
+	place := ledgerPlace(v.vault.ID)
 	var sealed store.LedgerKey
 	err := w.store.View(ctx, func(r store.Reader) (err error) {
 		sealed, err = r.LedgerKey(v.vault.ID)
