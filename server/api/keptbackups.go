@@ -11,7 +11,7 @@ func (ListBackups) Check(*Fields) {}
 
 // BackupRef names a backup in a path.
 type BackupRef struct {
-	Name string `path:"name"`
+	Name string `path:"file"`
 }
 
 // Check finds nothing wrong: an unknown name is not found.

@@ -37,12 +37,12 @@ func TestANewPageFindsItsPlace(t *testing.T) {
 	if got := placesIn(at(planPath, planPath).tabs(orgPlaces, orgPath, "/orgs/acme")); got != "Members and permissions /orgs/acme, Plan /orgs/acme/plan page" {
 		t.Errorf("on the plan there are %s", got)
 	}
-	if got := placesIn(at(localReposPath + "/grants").operatorTabs()); got != "Server /operator, Users /operator/users, Organizations /operator/orgs, Repositories /operator/repos true" {
+	if got := placesIn(at(localReposPath + "/grants").operatorTabs()); got != "Server /operator, Backups /operator/backups, Users /operator/users, Organizations /operator/orgs, Repositories /operator/repos true" {
 		t.Errorf("the operator has %s", got)
 	}
 	elsewhere := at(operatorPath)
 	elsewhere.gate = &doorman{forge: "gitea"}
-	if got := placesIn(elsewhere.operatorTabs()); got != "" {
+	if got := placesIn(elsewhere.operatorTabs()); got != "Server /operator page, Backups /operator/backups" {
 		t.Errorf("with another code host, the operator has %s", got)
 	}
 	in := at(syncRunPath).inside(&api.Vault{RepoOwner: "acme", RepoName: "api", Permission: new("read")})

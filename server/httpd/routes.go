@@ -128,7 +128,7 @@ func routes() []route {
 		{post, "/v1/operator/audit/verify", access.AuditVerify, inGeneral, upload(verifyAudit)},
 		{post, backupPath, access.BackupCreate, inGeneral, makeBackup},
 		{get, backupPath, access.BackupList, inGeneral, answer((*door).KeptBackups)},
-		{get, backupPath + "/:name", access.BackupFetch, inGeneral, fetchBackup},
+		{get, backupPath + "/:file", access.BackupFetch, inGeneral, fetchBackup},
 	}
 	return slices.Concat(gated, integrationRoutes(), open)
 }

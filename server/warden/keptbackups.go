@@ -125,7 +125,7 @@ func (w *Warden) FetchBackup(ctx context.Context, who Caller, req api.BackupRef,
 func (w *Warden) openKept(ctx context.Context, name string) (found depot.Object, in io.ReadCloser, err error) {
 	d := w.c.Backups.Depot
 	if d == nil {
-		return found, nil, errNoDepot()
+		return found, nil, api.Errorf(api.NotFound, "There is no backup %q: backups are kept nowhere. Name a place with backup.to.", name)
 	}
 	own, err := w.ownName(ctx)
 	if err != nil {
