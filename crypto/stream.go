@@ -64,12 +64,15 @@ type Envelope struct {
 // none.
 func LookAt(src io.Reader) (Envelope, error) {
 	var seen onlooker
-	_, err := age.Decrypt(io.LimitReader(src, maxKeyFile), &seen)
+	_, err := age.Decrypt(io.LimitReader(src, maxEnvelope), &seen)
 	if _, looked := errors.AsType[*age.NoIdentityMatchError](err); !looked {
 		return Envelope{}, damaged(errors.New("it is no age file"))
 	}
 	return seen.Envelope, nil
 }
+
+// maxEnvelope bounds the header of an age file for many recipients.
+const maxEnvelope = 1 << 20
 
 // onlooker is an identity that opens nothing and sees the header.
 type onlooker struct{ Envelope }

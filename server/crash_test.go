@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 		serveChild(data)
 		return
 	}
+	if data := os.Getenv(restoreEnv); data != "" {
+		restoreChild(data)
+		return
+	}
 	os.Exit(m.Run())
 }
 

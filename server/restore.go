@@ -28,22 +28,15 @@ func (s *Server) openRecovered(ctx context.Context) (err error) {
 	}
 	defer release()
 	if text := found.String(); text != "" {
-		s.log.Warn(text)
+		s.log.Error(text) // at this level every command shows it
 	}
 	s.db, s.store, err = openData(ctx, s.c)
 	return err
 }
 
-// FinishRestore finishes or undoes a restore into a data directory that was cut
-// short, and says which, or "".
-func FinishRestore(data string) (string, error) {
-	found, release, err := datadir.Recover(data)
-	if err != nil {
-		return "", explainDirectory(err, data)
-	}
-	release()
-	return found.String(), nil
-}
+// RestorePending reports whether a restore into a data directory was cut short so
+// late that opening the data finishes it.
+func RestorePending(data string) bool { return datadir.Pending(data) }
 
 func explainDirectory(err error, dir string) error {
 	switch {
@@ -323,4 +316,3 @@ func without(names []string, name string) []string {
 	}
 	return rest
 }
-

@@ -428,4 +428,3 @@ func TestStockProgramsOpenABackup(t *testing.T) {
 		t.Error("the data in it is empty")
 	}
 }
-

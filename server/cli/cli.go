@@ -89,7 +89,8 @@ func newRoot(a *app) *cobra.Command {
 	section(root, "Hosting providers:", newConnect(a), newConnections(a), newSync(a))
 	section(root, "Vaults and access:", newLogin(a), newLogout(a), newWhoami(a), newSessions(a),
 		newVault(a), newEnv(a), newOrg(a), newKeys(a), newActivity(a), newOffline(a))
-	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newUnseal(a), newSeal(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a))
+	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newUnseal(a), newSeal(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a),
+		newBackup(a), newVerify(a), newRestore(a))
 	root.Long = `coffer keeps the secrets of a team's repositories: one vault for each
 repository, environments in a vault, secrets in an environment.
 

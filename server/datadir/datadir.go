@@ -84,6 +84,12 @@ func Recover(dir string) (found Recovered, release func(), err error) {
 	return found, unlock, nil
 }
 
+// Pending reports whether a restore was cut short that Recover would finish.
+func Pending(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, complete))
+	return err == nil
+}
+
 func recovered(dir string) (found Recovered, err error) {
 	if _, err := os.Lstat(filepath.Join(dir, preparing)); err == nil {
 		found.Undone = true
