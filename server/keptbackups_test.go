@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,7 +91,8 @@ func TestBackupsAreKeptAndTried(t *testing.T) {
 				t.Errorf("the drill: %+v", d)
 			}
 			var file bytes.Buffer
-			must(t, in.Operator.FetchBackup(t.Context(), k.Backups[0].Name, &file))
+			into := func() (io.Writer, error) { return &file, nil }
+			must(t, in.Operator.FetchBackup(t.Context(), k.Backups[0].Name, into))
 			if int64(file.Len()) != k.Backups[0].Size || *k.Backups[0].AuditNumber != k.Last.AuditNumber {
 				t.Errorf("%d bytes of %+v", file.Len(), k.Backups[0])
 			}
@@ -100,13 +102,13 @@ func TestBackupsAreKeptAndTried(t *testing.T) {
 					t.Errorf("the backup is of %+v, %v", c, err)
 				}
 			}
-			if err := in.Operator.FetchBackup(t.Context(), "coffer.db", &file); api.CodeOf(err) != api.NotFound {
+			if err := in.Operator.FetchBackup(t.Context(), "coffer.db", into); api.CodeOf(err) != api.NotFound {
 				t.Errorf("another file: %v", err)
 			}
 			if _, err := ann.KeptBackups(t.Context(), true); api.CodeOf(err) != api.Forbidden {
 				t.Errorf("a user lists: %v", err)
 			}
-			if err := ann.FetchBackup(t.Context(), k.Backups[0].Name, &file); api.CodeOf(err) != api.Forbidden {
+			if err := ann.FetchBackup(t.Context(), k.Backups[0].Name, into); api.CodeOf(err) != api.Forbidden {
 				t.Errorf("a user downloads: %v", err)
 			}
 			var log bytes.Buffer

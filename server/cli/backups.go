@@ -59,6 +59,7 @@ when it is complete; an existing file is kept unless --force is given.`,
 	f.StringVarP(&o.to, "to", "o", ".", "file or directory to write to; - is standard output")
 	f.StringVar(&o.passphraseFile, "passphrase-file", "", "protect the backup with the passphrase in this file, instead of with keys; - is standard input")
 	f.BoolVar(&o.force, "force", false, "replace an existing file")
+	cmd.AddCommand(newBackupList(a), newBackupNow(a), newBackupDrill(a), newBackupGet(a))
 	return cmd
 }
 

@@ -188,7 +188,8 @@ type statusReport struct {
 	Server  string `json:"server"`
 	Running bool   `json:"running"`
 	api.Status
-	Jobs []api.Job `json:"jobs,omitempty"`
+	Jobs    []api.Job        `json:"jobs,omitempty"`
+	Backups *api.KeptBackups `json:"backups,omitempty"`
 }
 
 func runStatus(ctx context.Context, o statusOptions, c *client.Client, out *console) error {
@@ -197,13 +198,19 @@ func runStatus(ctx context.Context, o statusOptions, c *client.Client, out *cons
 		return err
 	}
 	var jobs []api.Job
+	var backups *api.KeptBackups
+	rows := statusRows(o, st)
 	if o.jobs && st.Initialized && !st.Sealed {
 		if jobs, err = c.Jobs(ctx); err != nil {
 			return err
 		}
+		if backups, err = c.KeptBackups(ctx, true); err != nil {
+			return err
+		}
+		rows = append(rows, backupRows(backups)...)
 	}
-	rows := append(statusRows(o, st), jobRows(jobs)...)
-	if err := out.table(statusReport{o.where, o.running, *st, jobs}, rows); err != nil {
+	rows = append(rows, jobRows(jobs)...)
+	if err := out.table(statusReport{o.where, o.running, *st, jobs, backups}, rows); err != nil {
 		return err
 	}
 	switch {

@@ -19,9 +19,9 @@ func (c *Client) KeptBackups(ctx context.Context, brief bool) (*api.KeptBackups,
 	return call[api.KeptBackups](ctx, c, req)
 }
 
-// FetchBackup downloads a backup from where they are kept. What was written when it
-// fails is no backup.
-func (c *Client) FetchBackup(ctx context.Context, name string, out io.Writer) error {
+// FetchBackup downloads a backup from where they are kept, to where begin says when
+// it is known to be there. What was written when it fails is no backup.
+func (c *Client) FetchBackup(ctx context.Context, name string, begin func() (io.Writer, error)) error {
 	req, err := c.newRequest(ctx, operator(http.MethodGet, nil, "backups", name))
 	if err != nil {
 		return err
@@ -31,6 +31,9 @@ func (c *Client) FetchBackup(ctx context.Context, name string, out io.Writer) er
 		return err
 	}
 	defer res.Body.Close()
-	_, err = io.Copy(out, fromServer{c, res.Body})
+	out, err := begin()
+	if err == nil {
+		_, err = io.Copy(out, fromServer{c, res.Body})
+	}
 	return err
 }
