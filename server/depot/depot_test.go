@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -157,6 +158,41 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	}
 	must(t, os.Mkdir(dir, 0o500))
 	says("let the user that coffer runs as write there")
+}
+
+// TestAFullDirectory puts more than a small file system holds.
+func TestAFullDirectory(t *testing.T) {
+	dir := small(t, "size=3m")
+	d := open(t, depot.Config{To: dir})
+	_, err := d.Put(t.Context(), name, bytes.NewReader(make([]byte, 1<<20)))
+	must(t, err)
+	next := depot.Name{Instance: name.Instance, At: name.At.Add(time.Hour)}
+	if _, err := d.Put(t.Context(), next, bytes.NewReader(make([]byte, 4<<20))); err == nil || !strings.Contains(err.Error(), "no room left") {
+		t.Errorf("it says: %v", err)
+	}
+	if left := names(t, dir); len(left) != 1 {
+		t.Errorf("there is %q", left)
+	}
+	if free, known := d.Free(); !known || free > 3<<20 {
+		t.Errorf("%d bytes are free, %v", free, known)
+	}
+	must(t, exec.Command("mount", "-o", "remount,ro", dir).Run())
+	if err := d.Check(t.Context(), depottest.Mine); err == nil || !strings.Contains(err.Error(), "can only be read") {
+		t.Errorf("it says: %v", err)
+	}
+	if all, err := d.List(t.Context(), depottest.Mine); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// small is a file system in memory, where that is permitted.
+func small(t *testing.T, size string) string {
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", size, "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no file system can be mounted here: %v %s", err, out)
+	}
+	t.Cleanup(func() { must(t, exec.Command("umount", dir).Run()) })
+	return dir
 }
 
 func TestLeftoversOfAKilledPut(t *testing.T) {

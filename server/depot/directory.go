@@ -23,8 +23,15 @@ const partial = ".partial" // ends the name of a file that is not whole yet
 func (d *directory) Where() string { return d.path }
 
 func (d *directory) Check(_ context.Context, instance string) error {
-	path := filepath.Join(d.path, checkName(instance)+partial)
-	return d.explain("write to", errors.Join(d.exists(), os.WriteFile(path, []byte("coffer looks whether it may write here\n"), 0o600), os.Remove(path)))
+	err := d.exists()
+	if err == nil {
+		path := filepath.Join(d.path, checkName(instance)+partial)
+		err = os.WriteFile(path, []byte("coffer looks whether it may write here\n"), 0o600)
+		if gone := os.Remove(path); err == nil {
+			err = gone
+		}
+	}
+	return d.explain("write to", err)
 }
 
 func (d *directory) Put(ctx context.Context, name Name, r io.Reader) (int64, error) {
@@ -131,19 +138,19 @@ func (d *directory) exists() error {
 // explain says what to do about an error of the file system. An error that is none
 // came from what was to be put, and stays as it is.
 func (d *directory) explain(what string, err error) error {
-	var number syscall.Errno
+	number, ok := errors.AsType[syscall.Errno](err)
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no directory %s; make it, or mount what it is on: %w", d.path, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("cannot %s %s; let the user that coffer runs as write there: %w", what, d.path, err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("there is no room left in %s; make some, or keep fewer backups: %w", d.path, err)
-	case errors.As(err, &number):
-		return fmt.Errorf("cannot %s %s: %w", what, d.path, err)
-	default:
+	case !ok:
 		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no directory %s; make it, or mount what it is on", d.path)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("cannot %s %s, which can only be read; mount it so that it can be written", what, d.path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("cannot %s %s; let the user that coffer runs as write there", what, d.path)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("there is no room left in %s; make some, or keep fewer backups", d.path)
+	default:
+		return fmt.Errorf("cannot %s %s (%w)", what, d.path, number)
 	}
 }
