@@ -39,6 +39,8 @@ func (c MetricsConfig) token() (string, error) {
 func (s *Server) metricsPage() []byte {
 	var t metrics.Text
 	t.One("coffer_build_info", metrics.Gauge, "The version of coffer that runs.", 1, "version", s.c.Version)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	state := s.warden.State()
 	t.One("coffer_initialized", metrics.Gauge, "Whether the instance is set up.", metrics.Flag(state != api.StateUninitialized))
 	t.One("coffer_sealed", metrics.Gauge, "Whether the instance is locked, so that it serves nobody.", metrics.Flag(state != api.StateOK))

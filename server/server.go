@@ -40,6 +40,10 @@ const keyFileName = "coffer.key"
 type Server struct {
 	c        Config
 	log      *slog.Logger
+	plans    billing.Table
+	plan     billing.Plan
+	mu       sync.RWMutex // of what follows up to claim: a restore replaces it
+	running  bool
 	db       *bolt.DB
 	store    *store.Store
 	warden   *warden.Warden
@@ -55,6 +59,7 @@ type Server struct {
 	addr     string
 
 	metricsAddr string
+	broken      chan error // why the instance cannot go on
 }
 
 // New opens the data in cfg.Data, makes it when there is none, and tries to
@@ -85,15 +90,15 @@ func New(cfg Config) (*Server, error) {
 	case cfg.Plans.UpgradeURL == "":
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
-	s := &Server{c: cfg, log: log, ready: make(chan struct{}), stopping: make(chan struct{})}
+	s := &Server{c: cfg, log: log, plans: plans, plan: plan, broken: make(chan error, 1), ready: make(chan struct{}), stopping: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
-	if err := s.open(plans, plan); err != nil {
+	if err := s.open(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
+func (s *Server) open() (err error) {
 	host, err := s.c.codeHost()
 	if err != nil {
 		return err
@@ -106,7 +111,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if err != nil {
 		return err
 	}
-	payments, offers, err := s.c.payments(plans)
+	payments, offers, err := s.c.payments(s.plans)
 	if err != nil {
 		return err
 	}
@@ -136,7 +141,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	s.warden = warden.New(warden.Config{
 		Store: s.store, Copier: s.db, Backups: s.backups(kept), Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
-		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
+		Plans: s.plans, Plan: s.plan, UpgradeURL: s.c.Plans.UpgradeURL,
 		Payments: payments, Offers: offers, Origins: back,
 		SessionTTL:     s.c.Session.TTL,
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
@@ -151,7 +156,8 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
 	}
 	if s.claim, err = s.warden.Open(ctx, start); err != nil {
-		return errors.Join(err, s.Close())
+		s.jobs.Close()
+		return errors.Join(err, s.warden.Close(), s.store.Close())
 	}
 	s.face(back)
 	return nil
@@ -164,7 +170,7 @@ func (s *Server) face(back []string) {
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
 		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
-		Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
+		Restore: s.restoreHere, Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 }
@@ -256,7 +262,11 @@ func (s *Server) Initialize(ctx context.Context, o InitOptions) (*api.Initialize
 
 // ClaimToken is what whoever initialises a fresh instance over the network must
 // know. It is "" once the instance is initialised.
-func (s *Server) ClaimToken() string { return s.claim }
+func (s *Server) ClaimToken() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.claim
+}
 
 // Ready is closed once the instance listens.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
@@ -282,20 +292,23 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, a := range all {
 		go func() { failed <- a.server.Serve(a.Listener) }()
 	}
+	s.mu.Lock()
+	s.running = true
 	s.jobs.Start()
+	state := s.warden.State()
+	s.mu.Unlock()
 	close(s.ready)
-	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", s.warden.State())
+	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", state)
 
 	running := len(all)
 	select {
 	case err = <-failed:
 		running--
+	case err = <-s.broken:
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
-	s.jobs.Close()
-	s.stop()
-	s.warden.StopSyncs()
+	s.halt()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
 	for _, a := range all {
@@ -329,10 +342,10 @@ func (s *Server) listen() (all []address, err error) {
 	tcp := func(at string) func() (net.Listener, error) {
 		return func() (net.Listener, error) { return net.Listen("tcp", at) }
 	}
-	add("listen", tcp(s.c.Listen), s.public)
-	add("listen for the operator", func() (net.Listener, error) { return listenOperator(s.c.Data) }, s.operator)
+	add("listen", tcp(s.c.Listen), facade{s, func(s *Server) http.Handler { return s.public }})
+	add("listen for the operator", func() (net.Listener, error) { return listenOperator(s.c.Data) }, facade{s, func(s *Server) http.Handler { return s.operator }})
 	if s.c.Metrics.Listen != "" {
-		add("listen for the metrics", tcp(s.c.Metrics.Listen), s.scraped)
+		add("listen for the metrics", tcp(s.c.Metrics.Listen), facade{s, func(s *Server) http.Handler { return s.scraped }})
 	}
 	if err != nil {
 		for _, a := range all {
@@ -363,16 +376,16 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 
 // Close ends the use of the data. Run must have returned.
 func (s *Server) Close() error {
-	if s.jobs != nil {
-		s.jobs.Close()
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jobs.Close()
 	s.stop()
 	return errors.Join(s.warden.Close(), s.store.Close())
 }
 
 // Operator is a transport to the instance in this process, with the powers of
 // the operator.
-func (s *Server) Operator() http.RoundTripper { return inProcess{s.operator} }
+func (s *Server) Operator() http.RoundTripper { return inProcess{facade{s, func(s *Server) http.Handler { return s.operator }}} }
 
 // Harden keeps the memory of this process to itself as far as the system
 // allows, and reports what could not be done.

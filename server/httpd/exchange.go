@@ -61,7 +61,7 @@ func (f *face) handle(r route) gin.HandlerFunc {
 
 // within is the context of a request: how long it may take.
 func (f *face) within(parent context.Context, r route) (context.Context, context.CancelFunc) {
-	if lasting[r.action] {
+	if lasting[r.action] || r.path == restorePath {
 		return f.untilStopping(parent)
 	}
 	return context.WithTimeout(parent, f.patience)

@@ -83,6 +83,9 @@ func (w *Warden) setUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	if w.start.initialized.Load() {
 		return nil, errInitialized()
 	}
+	if w.start.wizard.busy {
+		return nil, errRestoring()
+	}
 	if s.Admin != nil {
 		if err := w.builtIn(); err != nil {
 			return nil, err
