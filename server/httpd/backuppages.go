@@ -98,8 +98,13 @@ func doBackups(x *exchange, form url.Values) error {
 	if err := x.gate.Admit(x.ctx, x.who, access.JobRun, ""); err != nil {
 		return err
 	}
-	if _, err := x.runJob(job); err != nil {
+	ran, err := x.runJob(job)
+	if err != nil {
 		return err
+	}
+	if !ran.Running && ran.LastError != nil {
+		x.leadTo(backupsPage) // which says why
+		return nil
 	}
 	x.done(backupsPage, said)
 	return nil

@@ -267,7 +267,7 @@ var notices = map[notice]string{
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
 	backupRun:    "The backup was made, or is being made.",
-	drillRun:     "The newest backup was tried, or is being tried.",
+	drillRun:     "The newest backup is tried. How that goes is said here.",
 	userAdded:    "The user can sign in now.",
 	userDisabled: "The user is signed out everywhere, and is let in no more.",
 	userEnabled:  "The user can sign in again.",
