@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,7 +39,10 @@ func TestMain(m *testing.M) {
 
 // serveChild serves until it is killed, and prints its address.
 func serveChild(data string) {
-	s, err := server.New(server.Config{Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"}})
+	s, err := server.New(server.Config{
+		Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"},
+		Backup: server.BackupConfig{To: os.Getenv(keptEnv), Keep: server.KeepBackups{Newest: 2}},
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -199,7 +201,7 @@ func crashSetup(t *testing.T, data string) (token string, writers []*writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Initialize(t.Context(), server.InitOptions{KeyFile: filepath.Join(t.TempDir(), "key")})
+	_, err = s.Initialize(t.Context(), server.InitOptions{KeyFile: data + ".key"})
 	op := &client.Client{URL: "http://operator", Transport: s.Operator()}
 	_, errUser := op.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: api.NewSecret("a password")})
 	_, errRepo := op.AddLocalRepo(t.Context(), api.AddLocalRepo{RepoFullName: repo})
