@@ -169,7 +169,7 @@ func (s *Server) face(back []string) {
 	face := httpd.Config{
 		Warden: s.warden, PublicURL: s.c.PublicURL, TrustedProxies: s.c.TrustedProxies,
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs,
-		Metrics:  httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
+		Metrics: httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: &s.requests},
 		Restore: s.restoreHere, Stopping: s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
@@ -385,7 +385,9 @@ func (s *Server) Close() error {
 
 // Operator is a transport to the instance in this process, with the powers of
 // the operator.
-func (s *Server) Operator() http.RoundTripper { return inProcess{facade{s, func(s *Server) http.Handler { return s.operator }}} }
+func (s *Server) Operator() http.RoundTripper {
+	return inProcess{facade{s, func(s *Server) http.Handler { return s.operator }}}
+}
 
 // Harden keeps the memory of this process to itself as far as the system
 // allows, and reports what could not be done.
