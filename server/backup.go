@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"coffer/server/depot"
+	"coffer/server/metrics"
 	"coffer/server/warden"
 	"coffer/store"
-	"coffer/store/kv/bolt"
 )
 
 // BackupConfig says where backups are kept that the server makes by itself. With To
@@ -90,7 +90,7 @@ func (s *Server) backups(d depot.Depot) warden.Backups {
 	c := s.c.Backup
 	p := warden.Backups{
 		Depot: d, Every: c.Every, DrillEvery: c.DrillEvery, Keep: c.Keep, Passphrase: c.passphrase(),
-		Scratch: s.c.Data, DataSize: s.db.Size, OpenData: openCopy,
+		Scratch: s.c.Data, DataSize: s.db.Size, OpenData: s.openCopy,
 	}
 	if p.Keep == (KeepBackups{}) {
 		p.Keep = KeepBackups{Newest: 7, Days: 7, Weeks: 4}
@@ -115,15 +115,14 @@ func (c BackupConfig) passphrase() func() (string, error) {
 	}
 }
 
-// openCopy opens a copy of data, which may be of an earlier version.
-func openCopy(ctx context.Context, path string) (*store.Store, func(context.Context) error, error) {
-	db, err := bolt.Open(path, bolt.Options{NoSync: true})
+// openCopy opens the data in a directory that has nothing else, which may be of an
+// earlier version.
+func (s *Server) openCopy(ctx context.Context, dir string) (*store.Store, func(context.Context) error, error) {
+	c := s.c
+	c.Data, c.Store = dir, StoreConfig{}
+	db, data, err := openData(ctx, c)
 	if err != nil {
 		return nil, nil, err
-	}
-	data, err := store.Open(ctx, db)
-	if err != nil {
-		return nil, nil, errors.Join(err, db.Close())
 	}
 	return data, func(ctx context.Context) error {
 		if err := db.Check(ctx); err != nil {
@@ -132,3 +131,35 @@ func openCopy(ctx context.Context, path string) (*store.Store, func(context.Cont
 		return data.Check(ctx)
 	}, nil
 }
+
+// writeBackups measures backups, where they are kept somewhere.
+func (s *Server) writeBackups(t *metrics.Text) {
+	state, err := s.warden.BackupState(context.Background())
+	if err != nil {
+		s.log.Warn("could not look up how backups went", "error", err)
+		return
+	}
+	if state.Where == "" {
+		return
+	}
+	var made, size, tried, restored float64
+	if good := state.LastGood; good != nil {
+		made, size = seconds(good.EndedAt.Time), float64(good.Size)
+	}
+	drill := state.Drill
+	if drill != nil {
+		tried = seconds(drill.At.Time)
+		if drill.GoodAt != nil {
+			restored = seconds(drill.GoodAt.Time)
+		}
+	}
+	t.One("coffer_backup_last_success_timestamp_seconds", metrics.Gauge, "When a backup was last put where they are kept, in Unix time; 0 if never.", made)
+	t.One("coffer_backup_last_size_bytes", metrics.Gauge, "Size of that backup.", size)
+	t.One("coffer_backup_last_failed", metrics.Gauge, "Whether the last attempt to make a backup failed.", metrics.Flag(state.Last != nil && state.Last.Error != nil))
+	t.One("coffer_backup_drill_restores", metrics.Gauge, "Whether the newest backup restored when it was last tried.", metrics.Flag(drill != nil && drill.Restores))
+	t.One("coffer_backup_drill_timestamp_seconds", metrics.Gauge, "When a backup was last tried, in Unix time; 0 if never.", tried)
+	t.One("coffer_backup_drill_last_success_timestamp_seconds", metrics.Gauge, "When a backup was last tried and restored, in Unix time; 0 if never.", restored)
+}
+
+// seconds is an instant in Unix time.
+func seconds(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -116,6 +117,11 @@ func TestBackupsAreKeptAndTried(t *testing.T) {
 			for _, action := range []string{"backup_created", "backup_drill", "backup_downloaded"} {
 				if !strings.Contains(log.String(), `"`+action+`"`) {
 					t.Errorf("no record of %s", action)
+				}
+			}
+			for _, line := range []string{"coffer_backup_last_failed 0\n", "coffer_backup_drill_restores 1\n", fmt.Sprintf("coffer_backup_last_size_bytes %d\n", k.Last.Size)} {
+				if _, page := scrape(t, "http://operator", "", in.Operator.Transport); !strings.Contains(page, line) {
+					t.Errorf("no %s in %s", line, page)
 				}
 			}
 			if left := leftBeside(t, in); len(left) > 0 {

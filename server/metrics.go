@@ -48,6 +48,7 @@ func (s *Server) metricsPage() []byte {
 		t.One("coffer_data_file_bytes", metrics.Gauge, "Size of the data file.", float64(file.Size()))
 	}
 	s.jobs.WriteMetrics(context.Background(), &t)
+	s.writeBackups(&t)
 	s.requests.Write(&t)
 	metrics.WriteRuntime(&t)
 	return t.Bytes()

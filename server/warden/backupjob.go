@@ -22,9 +22,9 @@ type Backups struct {
 	Scratch    string                 // directory of the data, where copies of them are made too
 	DataSize   func() int64           // how large such a copy is
 
-	// OpenData opens the data in a file, which is to be closed, and what looks for
-	// damage in it.
-	OpenData func(ctx context.Context, path string) (data *store.Store, check func(context.Context) error, err error)
+	// OpenData opens the data in a directory, which are to be closed, and what looks
+	// for damage in them.
+	OpenData func(ctx context.Context, dir string) (data *store.Store, check func(context.Context) error, err error)
 }
 
 // BackupPlan is what is configured about backups.

@@ -18,6 +18,9 @@ import (
 // scratch is how files and directories are named that a drill makes beside the data.
 const scratch = "coffer.drill-*"
 
+// dataFile is what the file with the data is called in their directory.
+const dataFile = "coffer.db"
+
 // Drill fetches the newest backup back and finds out whether it restores: with the
 // key that the instance has for that, or with the passphrase of backups. What came
 // of it is remembered and recorded. A backup that does not restore is no error of
@@ -113,7 +116,7 @@ func (w *Warden) tryNewest(ctx context.Context, d depot.Depot) (name, said strin
 		return newest.String(), "", err
 	}
 	defer os.RemoveAll(dir)
-	t := &trial{w: w, path: filepath.Join(dir, "coffer.db")}
+	t := &trial{w: w, path: filepath.Join(dir, dataFile)}
 	opened, err := t.fetch(ctx, d, newest)
 	if err == nil {
 		said, err = t.examine(ctx, opened)
@@ -196,7 +199,7 @@ func (f *fetched) Read(b []byte) (int, error) {
 
 // examine opens the data of a backup, as restoring it would.
 func (t *trial) examine(ctx context.Context, opened *OpenedBackup) (said string, err error) {
-	data, check, err := t.w.c.Backups.OpenData(ctx, t.path)
+	data, check, err := t.w.c.Backups.OpenData(ctx, filepath.Dir(t.path))
 	if err != nil {
 		return "", t.unsound(err)
 	}
