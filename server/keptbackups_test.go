@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -385,4 +386,37 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFullDisks have no room for the copy beside the data, or for the backup. The
+// server says so and goes on.
+func TestFullDisks(t *testing.T) {
+	for name, c := range map[string]struct {
+		data, kept, says string
+	}{
+		"of the data":    {smallDisk(t, "12m"), t.TempDir(), "Make room there."},
+		"of the backups": {t.TempDir(), smallDisk(t, "800k"), "keep fewer backups"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, ann := audited(t, backingUpTo(c.kept), func(cfg *server.Config) { cfg.Data = c.data })
+			if failed := runs(t, in.Operator, "backups"); !strings.Contains(failed, c.says) {
+				t.Errorf("it says %q", failed)
+			}
+			in.Push(ann, repo, "production", map[string]string{"C": "3"})
+			if left, _ := filepath.Glob(filepath.Join(c.kept, "*")); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}
+
+// smallDisk is a file system in memory, where that is permitted.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no file system can be mounted here: %v %s", err, out)
+	}
+	t.Cleanup(func() { must(t, exec.Command("umount", dir).Run()) })
+	return dir
 }

@@ -20,7 +20,7 @@ var sentences = map[string]string{
 	"api_key_revoked":                      "revoked the API key {apiKeyName}",
 	"backup_created":                       "made the backup {name}",
 	"backup_downloaded":                    "downloaded the backup {name}",
-	"backup_drill":                         "tried the backup {name}, which does not restore: {reason}",
+	"backup_drill":                         "tried the newest backup, which does not restore: {reason}",
 	"backup_drill restores":                "tried the backup {name}, which restores",
 	"backup_restored":                      "restored the backup {name} of {created}",
 	"device_login_denied":                  "refused to sign a program in",

@@ -63,7 +63,10 @@ func (w *Warden) BackUp(ctx context.Context) (removed int, err error) {
 	})
 	if err == nil && noted == nil && last.Reason != "" {
 		// The one before did not restore: whether this one does is worth knowing now.
-		err = w.Drill(ctx)
+		// It is no failure of the backup if that cannot be found out.
+		if failed := w.Drill(ctx); failed != nil {
+			w.log.Warn("the new backup could not be tried", "error", failed)
+		}
 	}
 	return removed, errors.Join(err, noted)
 }
