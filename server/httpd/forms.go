@@ -215,6 +215,7 @@ const (
 	jobRun       notice = "job-run"
 	userAdded    notice = "user-added"
 	userDisabled notice = "user-disabled"
+	passwordSet  notice = "password-set"
 	userEnabled  notice = "user-enabled"
 	orgAdded     notice = "org-added"
 	repoAdded    notice = "repo-added"
@@ -265,6 +266,7 @@ var notices = map[notice]string{
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
 	userAdded:    "The user can sign in now.",
+	passwordSet:  "The new password is good from now on. The user is signed out everywhere.",
 	userDisabled: "The user is signed out everywhere, and is let in no more.",
 	userEnabled:  "The user can sign in again.",
 	orgAdded:     "The organization is there. It has no members yet.",
