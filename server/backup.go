@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -119,8 +120,8 @@ func (c BackupConfig) passphrase() func() (string, error) {
 // earlier version.
 func (s *Server) openCopy(ctx context.Context, dir string) (*store.Store, func(context.Context) error, error) {
 	c := s.c
-	c.Data, c.Store = dir, StoreConfig{}
-	db, data, err := openData(ctx, c)
+	c.Data, c.Store, c.Upgrade = dir, StoreConfig{}, true
+	db, data, err := openData(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,6 +24,10 @@ type Config struct {
 	Data           string         // the data directory, made when missing
 	TrustedProxies []netip.Prefix // whose forwarding headers count
 
+	// Upgrade brings data of an earlier schema to the present one, after a snapshot
+	// of it. Without it such data is refused with ErrOlder.
+	Upgrade bool
+
 	Store   StoreConfig
 	Unseal  UnsealConfig
 	Forge   ForgeConfig
@@ -91,6 +95,15 @@ type StoreConfig struct {
 
 	// TestOnlyWrap stands between the records and the data file in tests.
 	TestOnlyWrap func(kv.DB) kv.DB
+
+	// TestOnlyStep is called after each step of an upgrade and of a rollback.
+	TestOnlyStep func(step string)
+}
+
+func (c StoreConfig) step(name string) {
+	if c.TestOnlyStep != nil {
+		c.TestOnlyStep(name)
+	}
 }
 
 // UnsealConfig is where the master key comes from at start. With none set, the

@@ -34,13 +34,19 @@ func TestMain(m *testing.M) {
 		restoreChild(data)
 		return
 	}
+	if data := os.Getenv(rollbackEnv); data != "" {
+		rollBackChild(data)
+		return
+	}
 	os.Exit(m.Run())
 }
 
 // serveChild serves until it is killed, and prints its address.
 func serveChild(data string) {
 	s, err := server.New(server.Config{
-		Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"},
+		Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: os.Getenv(levelEnv)},
+		Upgrade: true, Store: server.StoreConfig{TestOnlyStep: dieAfter}, Hosting: nowhere(),
+		Unseal: server.UnsealConfig{KeyFile: os.Getenv(keyFileEnv)},
 		Backup: server.BackupConfig{To: os.Getenv(keptEnv), Keep: server.KeepBackups{Newest: 2}},
 	})
 	if err != nil {
@@ -63,7 +69,10 @@ type child struct {
 	url string
 }
 
-func startChild(t *testing.T, data string) *child { return startChildBy(t, data) }
+func startChild(t *testing.T, data string) *child {
+	t.Setenv(levelEnv, "error")
+	return startChildBy(t, data)
+}
 
 // startChildBy starts a server process by way of another program.
 func startChildBy(t *testing.T, data string, by ...string) *child {
@@ -168,7 +177,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 		time.Sleep(time.Duration(20+rand.IntN(180)) * time.Millisecond)
 		c.kill()
 		wg.Wait()
-		if err := server.Check(server.Config{Data: data}); err != nil {
+		if _, err := server.Check(server.Config{Data: data}); err != nil {
 			t.Fatal(err)
 		}
 		if t.Failed() {

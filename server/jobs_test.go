@@ -52,7 +52,7 @@ func TestTheOperatorHasJobsRun(t *testing.T) {
 		t.Errorf("a user asks: %v", err)
 	}
 	in.Stop()
-	if err := server.Check(server.Config{Data: in.Data}); err != nil {
+	if _, err := server.Check(server.Config{Data: in.Data}); err != nil {
 		t.Error(err)
 	}
 }

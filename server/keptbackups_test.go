@@ -51,7 +51,7 @@ func runs(t testing.TB, op *client.Client, job string) string {
 	}
 }
 
-func kept(t testing.TB, op *client.Client) *api.KeptBackups {
+func keptBackups(t testing.TB, op *client.Client) *api.KeptBackups {
 	t.Helper()
 	k, err := op.KeptBackups(t.Context(), false)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestBackupsAreKeptAndTried(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, ann := audited(t, options...)
-			if k := kept(t, in.Operator); k.Last != nil || k.Drill != nil || len(k.Backups) != 0 || k.Where == "" {
+			if k := keptBackups(t, in.Operator); k.Last != nil || k.Drill != nil || len(k.Backups) != 0 || k.Where == "" {
 				t.Errorf("at first: %+v", k)
 			}
 			if failed := runs(t, in.Operator, "drill"); !strings.Contains(failed, "no backup") {
@@ -85,7 +85,7 @@ func TestBackupsAreKeptAndTried(t *testing.T) {
 			if failed := runs(t, in.Operator, "drill"); failed != "" {
 				t.Fatal(failed)
 			}
-			k := kept(t, in.Operator)
+			k := keptBackups(t, in.Operator)
 			if len(k.Backups) != 1 || k.Last.Error != nil || k.LastGood == nil || k.Problem != nil {
 				t.Fatalf("afterwards: %+v", k)
 			}
@@ -145,7 +145,7 @@ func leftBeside(t testing.TB, in *servertest.Instance) []string {
 
 func TestNoPlaceForBackups(t *testing.T) {
 	in := servertest.New(t)
-	if k := kept(t, in.Operator); k.Where != "" || len(k.Backups) != 0 {
+	if k := keptBackups(t, in.Operator); k.Where != "" || len(k.Backups) != 0 {
 		t.Errorf("%+v", k)
 	}
 	if _, err := in.Operator.RunJob(t.Context(), "backups"); api.CodeOf(err) != api.NotFound {
@@ -171,7 +171,7 @@ func TestAPlaceThatFailsIsSeen(t *testing.T) {
 			in, _ := audited(t, c.option)
 			c.break_()
 			failed := runs(t, in.Operator, "backups")
-			k := kept(t, in.Operator)
+			k := keptBackups(t, in.Operator)
 			if !strings.Contains(failed, c.says) || k.Last == nil || k.Last.Error == nil || *k.Last.Error != failed || k.LastGood != nil || k.Problem == nil {
 				t.Errorf("it says %q, %+v", failed, k)
 			}
@@ -181,7 +181,7 @@ func TestAPlaceThatFailsIsSeen(t *testing.T) {
 			if failed := runs(t, in.Operator, "drill"); failed == "" {
 				t.Error("a drill without a place goes well")
 			}
-			if d := kept(t, in.Operator).Drill; d == nil || d.Restores {
+			if d := keptBackups(t, in.Operator).Drill; d == nil || d.Restores {
 				t.Errorf("the drill is %+v", d)
 			}
 			c.mend()
@@ -189,7 +189,7 @@ func TestAPlaceThatFailsIsSeen(t *testing.T) {
 				t.Fatal(failed)
 			}
 			// The drill was red, so the new backup is tried at once.
-			if k := kept(t, in.Operator); k.Last.Error != nil || len(k.Backups) != 1 || !k.Drill.Restores {
+			if k := keptBackups(t, in.Operator); k.Last.Error != nil || len(k.Backups) != 1 || !k.Drill.Restores {
 				t.Errorf("afterwards: %+v, %+v", k, k.Drill)
 			}
 		})
@@ -225,7 +225,7 @@ func TestAnAlteredBackupIsFound(t *testing.T) {
 			if failed := runs(t, in.Operator, "drill"); failed != "" {
 				t.Errorf("the job failed: %s", failed)
 			}
-			d := kept(t, in.Operator).Drill
+			d := keptBackups(t, in.Operator).Drill
 			if d.Restores || d.Reason == nil || !strings.Contains(*d.Reason, "damaged") && !strings.Contains(*d.Reason, "no backup") || !strings.HasSuffix(good, *d.LastGood) {
 				t.Errorf("the drill: %+v %s", d, *d.Reason)
 			}
@@ -233,7 +233,7 @@ func TestAnAlteredBackupIsFound(t *testing.T) {
 			if failed := runs(t, in.Operator, "backups"); failed != "" {
 				t.Fatal(failed)
 			}
-			if d := kept(t, in.Operator).Drill; !d.Restores {
+			if d := keptBackups(t, in.Operator).Drill; !d.Restores {
 				t.Errorf("after a new backup: %+v", d)
 			}
 			if s3.Object(good) == nil {
@@ -260,7 +260,7 @@ func TestRetentionAndClocks(t *testing.T) {
 		if failed := runs(t, in.Operator, "backups"); failed != "" {
 			t.Fatal(failed)
 		}
-		if n := len(kept(t, in.Operator).Backups); n != want {
+		if n := len(keptBackups(t, in.Operator).Backups); n != want {
 			t.Errorf("%d backups are there, not %d", n, want)
 		}
 	}
@@ -273,7 +273,7 @@ func TestRetentionAndClocks(t *testing.T) {
 			t.Fatal(failed)
 		}
 	}
-	before := len(kept(t, in.Operator).Backups)
+	before := len(keptBackups(t, in.Operator).Backups)
 	if before < 3 || before > 5 {
 		t.Errorf("%d backups are there", before)
 	}
@@ -281,7 +281,7 @@ func TestRetentionAndClocks(t *testing.T) {
 	if failed := runs(t, in.Operator, "backups"); failed != "" {
 		t.Fatal(failed)
 	}
-	if n := len(kept(t, in.Operator).Backups); n < 3 {
+	if n := len(keptBackups(t, in.Operator).Backups); n < 3 {
 		t.Errorf("a year later %d are left", n)
 	}
 	c.turn(-365 * day)
@@ -291,7 +291,7 @@ func TestRetentionAndClocks(t *testing.T) {
 			t.Fatal(failed)
 		}
 	}
-	k := kept(t, in.Operator)
+	k := keptBackups(t, in.Operator)
 	newest := k.Backups[1].CreatedAt // after the one from the future
 	if len(k.Backups) < 4 || c.now().Sub(newest.Time) > time.Hour {
 		t.Errorf("after the jump back: %+v", k.Backups)
@@ -308,7 +308,7 @@ func TestLeftoversOfAKill(t *testing.T) {
 	if failed := runs(t, in.Operator, "backups"); failed != "" {
 		t.Fatal(failed)
 	}
-	name := kept(t, in.Operator).Backups[0].Name
+	name := keptBackups(t, in.Operator).Backups[0].Name
 	half := filepath.Join(dir, strings.Replace(name, "-20", "-19", 1)+".partial")
 	must(t, os.WriteFile(half, []byte("half"), 0o600))
 	must(t, os.MkdirAll(filepath.Join(in.Data, "coffer.drill-123"), 0o700))
@@ -342,7 +342,7 @@ func TestStoppingDoesNotWaitForAStore(t *testing.T) {
 	<-gone
 	s3.Heal()
 	in.Restart()
-	if k := kept(t, in.Operator); k.Last != nil {
+	if k := keptBackups(t, in.Operator); k.Last != nil {
 		t.Errorf("a stop counts as a failure: %+v", k.Last)
 	}
 }

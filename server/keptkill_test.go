@@ -74,7 +74,8 @@ func TestAKilledBackupOrDrill(t *testing.T) {
 			t.Errorf("left: %q", left)
 		}
 	}
-	must(t, server.Check(server.Config{Data: data}))
+	_, err = server.Check(server.Config{Data: data})
+	must(t, err)
 }
 
 // readsWhole reads a backup to its end.

@@ -157,6 +157,42 @@ func TestWhoLeavesIsLetInNoMore(t *testing.T) {
 	}
 }
 
+// TestALostPasswordIsReplaced by an operator: the old one and all sessions are no
+// good any more, API keys are, and attempts that failed are forgotten.
+func TestALostPasswordIsReplaced(t *testing.T) {
+	f := office(t)
+	f.in.User("bob")
+	key, login := f.in.Key("bob", "live", servertest.AllScopes...), f.in.SignIn("bob")
+	bob := inBrowser(f.in, "bob")
+	for range 20 {
+		bob.Submit("/login", "username", "bob", "password", "wrong password")
+	}
+	expectSeen(t, bob.Submit("/login", "username", "bob", "password", servertest.Password), 429, "too many attempts")
+
+	s := f.Submit("/operator/users/password", "username", "bob", "password", "canary")
+	f.contains(s, 422, "At least 8 characters", "<details open>")
+	if strings.Contains(s.Text, "canary") {
+		t.Error("the password is in the page")
+	}
+	f.contains(f.Submit("/operator/users/password", "username", "none", "password", "the new password"), 422, "There is no username")
+	f.does("/operator/users/password", "/operator/users", "signed out everywhere", "username", "BOB", "password", "the new password")
+	expect(t, bob.Open("/account"), 303, "/login?return=%2Faccount")
+	if _, err := f.in.Client(login.Token).Me(t.Context()); api.CodeOf(err) != api.Unauthorized {
+		t.Errorf("with the login from before: %v", err)
+	}
+	if _, err := f.in.Client(key.Token).Me(t.Context()); err != nil {
+		t.Errorf("with the key: %v", err)
+	}
+	expectSeen(t, bob.Submit("/login", "username", "bob", "password", servertest.Password), 401, "not the right password")
+	expect(t, bob.Submit("/login", "username", "bob", "password", "the new password"), 303, "/")
+
+	f.does("/operator/users/password", "/operator/users", "root", "username", "root", "password", "a password of root's")
+	f.contains(f.Open("/operator/users"), 200, "This is you.") // still signed in here
+	if log := f.Send("GET", "/v1/activity", "", "Accept", "application/json").Text; !strings.Contains(log, `"local_password_set"`) {
+		t.Errorf("not recorded as root's: %s", log)
+	}
+}
+
 func TestAnOperatorLooksAfterTheServer(t *testing.T) {
 	f := office(t)
 	f.contains(f.Open("/operator"), 200, "local (built in)", "trash", "off", "the recovery key", "and able to write")

@@ -30,7 +30,7 @@ func (s *Server) openRecovered(ctx context.Context) (err error) {
 	if text := found.String(); text != "" {
 		s.log.Error(text) // at this level every command shows it
 	}
-	s.db, s.store, err = openData(ctx, s.c)
+	s.db, s.store, err = openData(ctx, s.c, s.log)
 	return err
 }
 
@@ -89,8 +89,10 @@ func unpack(ctx context.Context, cfg Config, dir string, file io.Reader, with ap
 	if err != nil {
 		return nil, explainDirectory(err, dir)
 	}
-	cfg.Data, cfg.Store.MaxSize = dir, 0
-	db, st, err := openData(ctx, cfg)
+	// Data of an earlier version are brought up to date. The backup is what there is
+	// to go back to.
+	cfg.Data, cfg.Store.MaxSize, cfg.Upgrade = dir, 0, true
+	db, st, err := openData(ctx, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, explainData(err, dir)
 	}

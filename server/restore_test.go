@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -19,9 +20,13 @@ import (
 	"coffer/crypto"
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/backup"
+	"coffer/server/client"
 	"coffer/server/servertest"
+	"coffer/store"
 	"coffer/store/kv"
 	"coffer/store/kv/bolt"
+	"coffer/store/kv/kvtest"
 )
 
 // lived is an instance in which something of everything has happened.
@@ -80,7 +85,7 @@ func passphrase(text string) api.OpenBackup {
 }
 
 func plain(data string) server.Config {
-	return server.Config{Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"}}
+	return server.Config{Listen: "127.0.0.1:0", Data: data, Version: "test", Upgrade: true, Limits: server.NoLimits(), Log: server.LogConfig{Level: "error"}}
 }
 
 // tagged are the kinds of records that differ, by the first byte of their keys.
@@ -427,4 +432,99 @@ func TestStockProgramsOpenABackup(t *testing.T) {
 	if all := keyspace(t, filepath.Join(dir, "coffer.db")); len(all) == 0 {
 		t.Error("the data in it is empty")
 	}
+}
+
+// TestABackupOfEveryEarlierSchemaRestores makes a backup of the data that earlier
+// versions left, in the form that backups have, and restores it.
+func TestABackupOfEveryEarlierSchemaRestores(t *testing.T) {
+	for _, schema := range schemas {
+		o := openOld(t, schema)
+		recovery, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("schema%d", schema), "recovery.key"))
+		o.must(err)
+		file := oldBackup(o, schema, recovery)
+		o.must(errors.Join(os.Remove(o.key), os.Remove(filepath.Join(o.dir, server.DataFile))))
+		c := o.config(io.Discard)
+		c.Unseal = server.UnsealConfig{}
+		restored, err := server.Restore(t.Context(), c, bytes.NewReader(file), server.RestoreOptions{With: key(string(recovery))})
+		o.must(err)
+		if !restored.NewKeyFile || restored.KeyFile != o.key || o.files() != "coffer.db coffer.key" {
+			t.Errorf("%+v; there are %s", restored, o.files())
+		}
+		s, err := server.New(c)
+		o.must(err)
+		o.holdsAll(s.Operator(), "http://in.process")
+		got := auditOf(t, &client.Client{URL: "http://operator", Transport: s.Operator()})
+		if got.Instance != o.Audit.Instance || got.PublicKey != o.Audit.PublicKey || got.Last < o.Audit.Last {
+			t.Errorf("the audit log is %+v and was %+v", got, o.Audit)
+		}
+		o.must(s.Close())
+		if got := o.header(server.DataFile); got.Schema != store.Schema {
+			t.Errorf("the data has the header %+v", got)
+		}
+	}
+}
+
+func oldBackup(o *old, schema int, recovery []byte) []byte {
+	o.Helper()
+	data, err := os.ReadFile(filepath.Join(o.dir, server.DataFile))
+	o.must(err)
+	db, err := bolt.Open(filepath.Join(o.dir, server.DataFile), bolt.Options{})
+	o.must(err)
+	c := backup.Content{Header: backup.Header{Format: backup.Format, Schema: schema, DataSize: int64(len(data))}}
+	st, err := store.OpenToLook(o.Context(), db)
+	o.must(err)
+	o.must(st.View(o.Context(), func(r store.Reader) error {
+		i, errInstance := r.Instance()
+		end, errEnd := r.LogEnd()
+		c.Header.Instance, c.Header.Fingerprint = i.ID.String(), i.Fingerprint
+		c.Header.AuditNumber, c.Header.AuditLink = end.Number, hex.EncodeToString(end.Link[:])
+		return errors.Join(errInstance, errEnd)
+	}))
+	o.must(st.Close())
+	id, err := crypto.ParseIdentity(recovery)
+	o.must(err)
+	var file bytes.Buffer
+	w, err := crypto.Encrypt(&file, id.Recipient())
+	o.must(err)
+	o.must(errors.Join(backup.Write(w, c, bytes.NewReader(data)), w.Close()))
+	return file.Bytes()
+}
+
+// TestAFullDisk has too little room for a backup, and for what is restored.
+func TestAFullDisk(t *testing.T) {
+	disk := kvtest.SmallDisk(t, 8<<20)
+	in := servertest.New(t, func(c *server.Config) { c.Data = filepath.Join(disk.Path, "data") })
+	ann := in.User("ann")
+	in.Vault(ann, repo)
+	for i := range 20 {
+		in.Push(ann, repo, "production", map[string]string{"BIG": fmt.Sprint(i, strings.Repeat(canary, 2000))})
+	}
+	file, _ := backedUp(t, in.Operator, api.NewBackup{})
+
+	disk.Fill(t, 200<<10)
+	_, err := in.Operator.Backup(t.Context(), api.NewBackup{}, func(api.Backup) (io.Writer, error) { return io.Discard, nil })
+	if api.CodeOf(err) != api.Unavailable || !strings.Contains(err.Error(), "storage is full") {
+		t.Errorf("a backup: %v", err)
+	}
+	if got := in.Pull(ann, repo, "production"); len(got) != 1 {
+		t.Errorf("then %d values are there", len(got))
+	}
+	data := filepath.Join(disk.Path, "other")
+	o := server.RestoreOptions{With: key(in.Recovery)}
+	if _, err := server.Restore(t.Context(), plain(data), bytes.NewReader(file), o); api.CodeOf(err) != api.Unavailable || !strings.Contains(err.Error(), "not enough room") {
+		t.Errorf("a restore: %v", err)
+	}
+	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left of it: %v", err)
+	}
+	if _, err := server.VerifyBackup(t.Context(), plain(""), bytes.NewReader(file), key(in.Recovery), disk.Path, nil); api.CodeOf(err) != api.Unavailable {
+		t.Errorf("a verification: %v", err)
+	}
+
+	disk.Empty(t)
+	if _, err := server.Restore(t.Context(), plain(data), bytes.NewReader(file), o); err != nil {
+		t.Errorf("when there is room again: %v", err)
+	}
+	backedUp(t, in.Operator, api.NewBackup{})
+	in.Stop()
 }

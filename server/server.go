@@ -25,7 +25,6 @@ import (
 	"coffer/server/stream"
 	"coffer/server/warden"
 	"coffer/store"
-	"coffer/store/kv"
 	"coffer/store/kv/bolt"
 )
 
@@ -175,9 +174,6 @@ func (s *Server) face(back []string) {
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
 }
 
-// ErrLocked means that another process works on the data.
-var ErrLocked = kv.ErrLocked
-
 // openStream is where records go too, nil for nowhere.
 func openStream(config string) (stream.Target, error) {
 	if config == "" {
@@ -188,22 +184,6 @@ func openStream(config string) (stream.Target, error) {
 		return nil, fmt.Errorf("audit.stream: %w", err)
 	}
 	return target, nil
-}
-
-func openData(ctx context.Context, c Config) (*bolt.DB, *store.Store, error) {
-	db, err := bolt.Open(filepath.Join(c.Data, DataFile), bolt.Options{MaxSize: c.Store.MaxSize})
-	if err != nil {
-		return nil, nil, err
-	}
-	var waist kv.DB = db
-	if c.Store.TestOnlyWrap != nil {
-		waist = c.Store.TestOnlyWrap(db)
-	}
-	st, err := store.Open(ctx, waist)
-	if err != nil {
-		return nil, nil, errors.Join(err, db.Close())
-	}
-	return db, st, nil
 }
 
 // passphrase is how the configured passphrase is read, or nil for none.
@@ -219,22 +199,6 @@ func passphrase(c UnsealConfig) func() ([]byte, error) {
 	default:
 		return nil
 	}
-}
-
-// Check looks for damage in the data of an instance that is not running.
-func Check(cfg Config) error {
-	ctx := context.Background()
-	if _, err := os.Stat(filepath.Join(cfg.Data, DataFile)); err != nil {
-		return fmt.Errorf("there is no data in %s: %w", cfg.Data, err)
-	}
-	db, st, err := openData(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	if err := db.Check(ctx); err != nil {
-		return errors.Join(err, st.Close())
-	}
-	return errors.Join(st.Check(ctx), st.Close())
 }
 
 // InitOptions is what a fresh instance is made with: a Passphrase, or a KeyFile

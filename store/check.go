@@ -19,13 +19,7 @@ const maxFaults = 20
 func (s *Store) Check(ctx context.Context) error {
 	return s.View(ctx, func(r Reader) error {
 		c := &check{Reader: r}
-		err := c.vaults()
-		if err == nil {
-			err = c.syncs()
-		}
-		if err == nil {
-			err = c.activity()
-		}
+		err := firstOf(c.vaults, c.strays, c.people, c.local, c.syncs, c.others, c.activity)
 		if err != nil && !errors.Is(err, errEnough) {
 			return err
 		}

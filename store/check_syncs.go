@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"slices"
 
 	"coffer/store/kv"
@@ -68,24 +69,33 @@ func firstOf(all ...func() error) error {
 // indexed holds a table against a list of it: where says which key of the list
 // belongs to a record, nil for none, and the list has no others.
 func indexed[T any](c *check, t table[T], what string, list byte, where func(T) []byte) error {
-	wanted := make(map[string]bool)
-	err := c.kv.Scan(kv.Prefix(key(t.tag)), func(k, b []byte) error {
-		one, err := t.decode(b)
-		if err != nil {
-			return err
+	return found(c, t, what, list, func(one T) (at, value []byte) { return where(one), nil })
+}
+
+// found is indexed for a list whose entries have values.
+func found[T any](c *check, t table[T], what string, list byte, where func(T) (at, value []byte)) error {
+	wanted := make(map[string]string)
+	err := each(c, t, func(_ []byte, one T) error {
+		if at, value := where(one); at != nil {
+			wanted[string(at)] = string(value)
 		}
-		at := where(one)
-		if at == nil {
-			return nil
-		}
-		wanted[string(at)] = true
-		return c.want(at, nil, "%s %x is not listed", what, k[1:])
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	return c.same(list, wanted, what)
+}
+
+// same wants a list to have these entries and no others.
+func (c *check) same(list byte, wanted map[string]string, what string) error {
+	for _, at := range slices.Sorted(maps.Keys(wanted)) {
+		if err := c.want([]byte(at), []byte(wanted[at]), "%s %x is not listed", what, at[1:]); err != nil {
+			return err
+		}
+	}
 	return c.kv.Scan(kv.Prefix(key(list)), func(k, _ []byte) error {
-		if wanted[string(k)] {
+		if _, ok := wanted[string(k)]; ok {
 			return nil
 		}
 		return c.fault("%s %x is listed, and is not there", what, k[1:])

@@ -14,6 +14,7 @@ type Instance struct {
 	AuditNotary []byte `cbor:"31,keyasint"` // signs statements about it, sealed under the system key
 	ForgeKind   string `cbor:"40,keyasint"` // of the code host whose ids stand in the records; "" is local
 	ForgeURL    string `cbor:"41,keyasint"` // of the same
+	Version     string `cbor:"8,keyasint"`  // of the coffer that served it last
 	Recipient   string `cbor:"7,keyasint"`  // of the master key; "" until it was used once since this was kept
 
 	BackupKey       []byte `cbor:"50,keyasint,omitempty"` // opens backups for the restore drill, sealed under the system key

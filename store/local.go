@@ -139,6 +139,9 @@ func (tx Tx) AddLocalUser(u *LocalUser) (err error) {
 	return localUsers.put(tx.kv, *u, u.ID)
 }
 
+// PutLocalUser writes a user who is there already, and whose name stays.
+func (tx Tx) PutLocalUser(u LocalUser) error { return localUsers.put(tx.kv, u, u.ID) }
+
 // AddLocalOrg gives o an id and writes it, or fails with ErrExists when its name
 // is taken.
 func (tx Tx) AddLocalOrg(o *LocalOrg) (err error) {

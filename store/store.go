@@ -13,7 +13,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"coffer/store/kv"
 )
@@ -22,12 +21,7 @@ import (
 var (
 	ErrNotFound = kv.ErrNotFound
 	ErrExists   = errors.New("exists already")
-	// ErrNewer means that a newer coffer wrote the data.
-	ErrNewer = errors.New("the data was written by a newer version of coffer; start that version, or restore a backup made before the upgrade")
 )
-
-// Schema is the version of the layout that this package writes.
-const Schema = 1
 
 // Store is the data of one instance.
 type Store struct {
@@ -35,26 +29,18 @@ type Store struct {
 	memos memos
 }
 
-// Open takes hold of the data in db and checks that this version can read it.
+// Open takes hold of the data in db. It returns an error that wraps ErrOlder when
+// the data must be upgraded first, and ErrNewer when a later version wrote it.
 // Closing the Store closes db.
 func Open(ctx context.Context, db kv.DB) (*Store, error) {
-	s := &Store{db: db}
-	err := s.View(ctx, func(r Reader) error {
-		i, err := r.Instance()
-		switch {
-		case errors.Is(err, ErrNotFound):
-			return nil
-		case err != nil:
-			return err
-		case i.Schema > Schema:
-			return ErrNewer
-		}
-		return nil
-	})
+	h, err := ReadHeader(ctx, db)
 	if err != nil {
-		return nil, fmt.Errorf("read the data's header: %w", err)
+		return nil, err
 	}
-	return s, nil
+	if err := h.fits(); err != nil {
+		return nil, err
+	}
+	return &Store{db: db}, nil
 }
 
 // View runs fn on a snapshot.

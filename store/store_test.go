@@ -314,16 +314,6 @@ func TestActivityPagesAreExactToTheLast(t *testing.T) {
 	}))
 }
 
-func TestNewerDataIsRefused(t *testing.T) {
-	db := openDB(t)
-	s, err := Open(ctx, db)
-	must(t, err)
-	must(t, s.Update(ctx, func(tx Tx) error { return tx.PutInstance(Instance{ID: id(1), Schema: Schema + 1}) }))
-	if _, err := Open(ctx, db); !errors.Is(err, ErrNewer) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestIDsOfOneSourceRiseAndRepeat(t *testing.T) {
 	src := NewIDs(time.UnixMilli(1_800_000_000_000))
 	var first []string

@@ -19,7 +19,7 @@ func TestLinksFollowWhatTheyHangOn(t *testing.T) {
 			l := SyncLink{ID: id(5), Vault: v.ID, Environment: e.ID, Connection: conn.ID, Auto: true}
 			must(t, s.Update(ctx, func(tx Tx) error {
 				return errors.Join(
-					tx.AddVault(v, []byte("key")), tx.PutEnvironment(e), tx.PutConnection(conn), tx.PutSyncLink(l),
+					tx.PutUser(User{ID: conn.User, Forge: "local", Account: "1"}), tx.AddVault(v, []byte("key")), tx.PutEnvironment(e), tx.PutConnection(conn), tx.PutSyncLink(l),
 					tx.PutLedgerEntry(e, Place{1}, "A", LedgerEntry{Mark: "m"}), tx.PutLedgerKey(v.ID, LedgerKey{Generation: 1}),
 					tx.PutSyncRun(SyncRun{ID: id(6), Vault: v.ID, Ended: 1}),
 				)

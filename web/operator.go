@@ -38,6 +38,18 @@ type LocalUsers struct {
 	Rows  []LocalUser
 	Pager Pager
 	Form  Form
+	// Password is the form for another password when it was refused: its field
+	// username says for whom.
+	Password Form
+}
+
+// PasswordOf is the form for another password of a user, who alone has what was
+// wrong with it.
+func (u LocalUsers) PasswordOf(name string) Form {
+	if u.Password.Values["username"] == name {
+		return u.Password
+	}
+	return Form{}
 }
 
 // LocalUser is one of them.

@@ -37,6 +37,7 @@ var sentences = map[string]string{
 	"local_user_disabled":                  "disabled the user {username}",
 	"local_user_enabled":                   "enabled the user {username}",
 	"local_user_added":                     "made the user {username}",
+	"local_password_set":                   "gave the user {username} another password",
 	"login_refused":                        "was not signed in, because of {reason}",
 	"org_member_removed":                   "took {username} out of {org}",
 	"org_member_set":                       "made {username} {role} of {org}",

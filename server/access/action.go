@@ -109,6 +109,7 @@ const (
 	LocalUserAdd
 	LocalUserList
 	LocalUserDisable
+	LocalPasswordSet
 	LocalOrgAdd
 	LocalOrgList
 	LocalMemberSet

@@ -123,6 +123,7 @@ var rows = [actionEnd]Row{
 	LocalUserList: {Name: "local_user_list", Kinds: Operators},
 
 	LocalUserDisable: {Name: "local_user_disable", Kinds: Operators},
+	LocalPasswordSet: {Name: "local_password_set", Kinds: Operators},
 
 	LocalOrgAdd:    {Name: "local_org_add", Kinds: Operators},
 	LocalOrgList:   {Name: "local_org_list", Kinds: Operators},

@@ -62,6 +62,15 @@ type DisableLocalUser struct {
 // Check finds nothing wrong: a user who cannot be is not known.
 func (DisableLocalUser) Check(*Fields) {}
 
+// SetLocalPassword gives a user of the built-in forge another password.
+type SetLocalPassword struct {
+	Username string `json:"username" need:"true"`
+	Password Secret `json:"password" need:"true"`
+}
+
+// Check holds the password against its rules.
+func (r SetLocalPassword) Check(f *Fields) { CheckPassword(f, "password", r.Password) }
+
 // ListLocal asks for a page of what the built-in code host has of something.
 type ListLocal struct{ Page }
 

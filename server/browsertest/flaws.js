@@ -23,7 +23,7 @@
 	}
 	if (root.scrollWidth > root.clientWidth) found.push(`the page sticks out to ${root.scrollWidth}`);
 
-	for (const e of document.querySelectorAll("input:not([type=hidden]), select, textarea")) {
+	for (const e of document.querySelectorAll("input:not([type=hidden], [hidden]), select, textarea")) {
 		if (!e.labels.length && !e.getAttribute("aria-label")) found.push(`${named(e)} has no label`);
 	}
 	for (const e of document.querySelectorAll("button, a")) {

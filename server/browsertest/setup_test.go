@@ -235,6 +235,7 @@ func TestAnOperatorLooksAfterTheServer(t *testing.T) {
 	b.wants("Users", "The user can sign in now", "bob")
 	b.looksGood("operator-users")
 	b.unfold()
+	b.looksGood("operator-users-unfolded")
 	b.press("Disable now: bob")
 	b.wants("Users", "let in no more", "disabled")
 	b.looksGood("operator-users-disabled")

@@ -13,7 +13,7 @@ import (
 
 func newAdmin(a *app) *cobra.Command {
 	return group("admin", "Manage users, organizations and repositories of the built-in code host, and plans",
-		group("user", "Add users, and disable them when they leave", newAdminUserAdd(a), newAdminUserDisable(a), newAdminUserEnable(a)),
+		group("user", "Add users, give them another password, and disable them when they leave", newAdminUserAdd(a), newAdminUserPassword(a), newAdminUserDisable(a), newAdminUserEnable(a)),
 		group("org", "Add organizations and members", newAdminOrgAdd(a), newAdminOrgMember(a)),
 		group("repo", "Add repositories and grant roles", newAdminRepoAdd(a), newAdminRepoGrant(a)),
 		newAdminPlan(a),
@@ -49,6 +49,28 @@ func runUserAdd(ctx context.Context, o api.AddLocalUser, c *client.Client, out *
 		return err
 	}
 	return out.done(u, "Added the user %s, who signs in with this password: coffer login URL.\nAn API key for them: coffer admin token %s --name NAME --scopes read,write", u.Username, u.Username)
+}
+
+func newAdminUserPassword(a *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "password NAME",
+		Short: "Give a user another password, and end their sessions",
+		Args:  args(1, 1),
+		RunE: a.asOperator(func(ctx context.Context, c *client.Client, args []string) error {
+			password, err := readPassword(ctx, file, args[0], a.out)
+			if err != nil {
+				return err
+			}
+			u, err := c.SetLocalPassword(ctx, api.SetLocalPassword{Username: args[0], Password: api.NewSecret(password)})
+			if err != nil {
+				return err
+			}
+			return a.out.done(u, "%s signs in with the new password from now on, and is signed out everywhere.\nTheir API keys go on working.", u.Username)
+		}),
+	}
+	cmd.Flags().StringVar(&file, "password-file", "", "file with the password; - is standard input (default: ask)")
+	return operatorFlags(cmd)
 }
 
 func newAdminUserDisable(a *app) *cobra.Command {

@@ -60,7 +60,7 @@ func (b *browser) signIn(user, password string) {
 
 // code waits until a terminal shows a code.
 func (b *browser) code(file string) string {
-	for range 200 {
+	for range 1200 {
 		text, _ := os.ReadFile(file)
 		if m := shownCode.FindSubmatch(text); m != nil {
 			return string(m[1])

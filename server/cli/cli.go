@@ -90,7 +90,7 @@ func newRoot(a *app) *cobra.Command {
 	section(root, "Vaults and access:", newLogin(a), newLogout(a), newWhoami(a), newSessions(a),
 		newVault(a), newEnv(a), newOrg(a), newKeys(a), newActivity(a), newOffline(a))
 	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newUnseal(a), newSeal(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a),
-		newBackup(a), newVerify(a), newRestore(a))
+		newBackup(a), newVerify(a), newRestore(a), newRollbackUpgrade(a))
 	root.Long = `coffer keeps the secrets of a team's repositories: one vault for each
 repository, environments in a vault, secrets in an environment.
 

@@ -132,6 +132,12 @@ func advice(err error) string {
 	if errors.Is(err, server.ErrLocked) {
 		return "Another coffer works on this data. Wait until it has ended, or stop it.\nTo see whether it is a server: coffer status --data DIR"
 	}
+	if errors.Is(err, server.ErrOlder) {
+		return "A server that starts on it upgrades it, after a snapshot: coffer serve --data DIR"
+	}
+	if errors.Is(err, server.ErrNewer) {
+		return "Start the version of coffer that ran last. To give up what it changed, go back with it to\nthe data from before the upgrade: coffer rollback-upgrade --data DIR"
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return "Another program listens there. Choose another address: --listen HOST:PORT"
 	}

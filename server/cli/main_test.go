@@ -38,6 +38,7 @@ func TestStories(t *testing.T) {
 			"exits":   exitsWith,
 			"lines":   linesToPaste,
 			"mode":    hasMode,
+			"olddata": unpackOldData,
 			"browser": playBrowser,
 			"vercel":  playVercel(vercel),
 		},
@@ -77,7 +78,7 @@ func waitUntilListening(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: ready")
 	}
-	for range 200 {
+	for range 600 {
 		res, err := http.Get("http://" + ts.Getenv("ADDR") + "/health")
 		if err == nil {
 			res.Body.Close()

@@ -25,6 +25,9 @@ with the key file that init made. If that fails it starts sealed and waits for
 coffer unseal, or for somebody to unseal it in a browser. Where nothing was set
 up yet it prints the address of the page to do so.
 
+Data of an earlier version is upgraded, after a snapshot of it was put beside it;
+coffer rollback-upgrade goes back to that.
+
 --dev runs a server with throw-away data, unsealed, with a user, a repository
 and an API key to try things with.`,
 		Example: `  coffer serve --dev
@@ -65,7 +68,9 @@ func runServe(ctx context.Context, s *settings, out *console) (err error) {
 	for _, missing := range server.Harden() {
 		out.note("The system does not let coffer protect its memory fully: %s", missing)
 	}
-	srv, err := server.New(s.config())
+	cfg := s.config()
+	cfg.Upgrade = true
+	srv, err := server.New(cfg)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -170,6 +171,9 @@ func (a *app) status(cmd *cobra.Command) error {
 		return err
 	}
 	o, err := openOperator(s)
+	if errors.Is(err, server.ErrOlder) {
+		return runOlderStatus(s.Data, err, a.out)
+	}
 	if err != nil {
 		return err
 	}
@@ -294,7 +298,9 @@ func newCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check the consistency of the data file; the server must be stopped",
-		Args:  args(0, 0),
+		Long: `Check the consistency of the data file; the server must be stopped. Data of an
+earlier version is checked as it is, without upgrading it.`,
+		Args: args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := loadSettings(cmd.Flags(), a.env)
 			if err != nil {
@@ -316,8 +322,13 @@ func runCheck(s *settings, out *console) error {
 	defer out.working("Checking")()
 	cfg := s.config()
 	cfg.Log.Level = "error"
-	if err := server.Check(cfg); err != nil {
+	c, err := server.Check(cfg)
+	if err != nil {
 		return err
 	}
-	return out.done(map[string]any{"ok": true, "data": s.Data}, "The data in %s is consistent.", s.Data)
+	later := ""
+	if c.Older {
+		later = fmt.Sprintf("\nIt has schema %d and is upgraded when a server starts on it: coffer serve --data %s", c.Schema, s.Data)
+	}
+	return out.done(map[string]any{"ok": true, "data": s.Data, "schema": c.Schema, "upgradeNeeded": c.Older}, "The data in %s is consistent.%s", s.Data, later)
 }

@@ -24,6 +24,14 @@ func (c *Client) DisableLocalUser(ctx context.Context, username string, disabled
 	return call[api.LocalUser](ctx, c, operator(http.MethodPut, api.DisableLocalUser{Username: username, Disabled: disabled}, "users", "disabled"))
 }
 
+// SetLocalPassword gives a user of the built-in forge another password.
+func (c *Client) SetLocalPassword(ctx context.Context, p api.SetLocalPassword) (*api.LocalUser, error) {
+	return call[api.LocalUser](ctx, c, operator(http.MethodPut, struct {
+		Username string       `json:"username"`
+		Password api.Revealed `json:"password"`
+	}{p.Username, reveal(p.Password)}, "users", "password"))
+}
+
 // AddLocalOrg makes an organization of the built-in forge.
 func (c *Client) AddLocalOrg(ctx context.Context, o api.AddLocalOrg) (*api.LocalOrg, error) {
 	return call[api.LocalOrg](ctx, c, operator(http.MethodPost, o, "orgs"))

@@ -221,7 +221,7 @@ func TestALongSyncGoesOnAsAJob(t *testing.T) {
 // ends waits for the end of a job.
 func (c *caller) ends(t testing.TB, job string) *answer {
 	t.Helper()
-	for range 200 {
+	for range 1200 {
 		if a := c.do(t, "GET "+job, "").ok(200); a.at("data.finishedAt") != nil {
 			return a
 		}
@@ -249,7 +249,10 @@ func TestALongSyncIsStopped(t *testing.T) {
 	a.same(`["error",false,{"key":"A","operation":"create","code":"cancelled","message":"<text>","retryable":true}]`,
 		[]any{a.at("data.status"), a.at("data.result.success"), a.at("data.result.failed.0")})
 	h.vercel.Heal()
-	h.ann.sync(t, v, g).ok(200)
+	if again := h.ann.sync(t, v, g); again.status == 202 { // a busy machine takes longer than the request waits
+		h.ann.ends(t, "/v1/integrations/jobs/"+again.text("data.jobId"))
+	}
+	h.held(t, "production", map[string]string{"A": "1"})
 }
 
 func TestASyncThatFailsOnTheWaySaysSo(t *testing.T) {

@@ -223,6 +223,11 @@ func finish(dir string) (aside string, err error) {
 			return "", fmt.Errorf("%s names a place that coffer did not choose", filepath.Join(from, asideName))
 		}
 	}
+	if aside != "" {
+		if err := setAside(dir, aside); err != nil {
+			return "", err
+		}
+	}
 	// The key before the data: data without its key would start sealed.
 	for _, file := range []string{KeyFile, DataFile} {
 		if err := place(dir, from, aside, file); err != nil {
@@ -241,6 +246,33 @@ func finish(dir string) (aside string, err error) {
 	return aside, syncDir(dir)
 }
 
+// setAside moves what belongs to the data that were there: copies of before an
+// upgrade, which must not come back in the place of what is restored.
+func setAside(dir, aside string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), DataFile+".schema-") {
+			if err := moveAside(filepath.Join(dir, e.Name()), aside); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func moveAside(path, aside string) error {
+	if err := os.Mkdir(aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := os.Rename(path, filepath.Join(aside, filepath.Base(path))); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(aside), syncDir(filepath.Dir(path)))
+}
+
 // place moves one new file into the directory, and what stands there aside.
 func place(dir, from, aside, file string) error {
 	fresh, there := filepath.Join(from, file), filepath.Join(dir, file)
@@ -248,13 +280,7 @@ func place(dir, from, aside, file string) error {
 		return ignoreMissing(err)
 	}
 	if _, err := os.Lstat(there); err == nil && aside != "" {
-		if err := os.Mkdir(aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err := os.Rename(there, filepath.Join(aside, file)); err != nil {
-			return err
-		}
-		if err := errors.Join(syncDir(aside), syncDir(dir)); err != nil {
+		if err := moveAside(there, aside); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func tree(t testing.TB, dir string) map[string]string {
 }
 
 func TestARestoreTakesThePlaceOfWhatWasThere(t *testing.T) {
-	old := map[string]string{DataFile: "old", KeyFile: "old key", "config.yaml": "mine"}
+	old := map[string]string{DataFile: "old", DataFile + ".schema-1": "older", KeyFile: "old key", "config.yaml": "mine"}
 	for name, c := range map[string]struct {
 		before, fresh, want map[string]string
 		keep                bool
@@ -55,11 +55,13 @@ func TestARestoreTakesThePlaceOfWhatWasThere(t *testing.T) {
 		"blank": {nil, map[string]string{DataFile: "new", KeyFile: "new key"}, map[string]string{DataFile: "new", KeyFile: "new key"}, true, ""},
 		"moved aside": {old, map[string]string{DataFile: "new", KeyFile: "new key"}, map[string]string{
 			DataFile: "new", KeyFile: "new key", "config.yaml": "mine", asideHere + "/" + DataFile: "old", asideHere + "/" + KeyFile: "old key",
+			asideHere + "/" + DataFile + ".schema-1": "older",
 		}, true, asideHere},
 		"without a key": {old, map[string]string{DataFile: "new"}, map[string]string{
 			DataFile: "new", KeyFile: "old key", "config.yaml": "mine", asideHere + "/" + DataFile: "old",
+			asideHere + "/" + DataFile + ".schema-1": "older",
 		}, true, asideHere},
-		"not kept": {old, map[string]string{DataFile: "new", "scratch": "x"}, map[string]string{DataFile: "new", KeyFile: "old key", "config.yaml": "mine"}, false, ""},
+		"not kept": {old, map[string]string{DataFile: "new", "scratch": "x"}, map[string]string{DataFile: "new", DataFile + ".schema-1": "older", KeyFile: "old key", "config.yaml": "mine"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")

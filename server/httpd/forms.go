@@ -217,6 +217,7 @@ const (
 	drillRun     notice = "drill-run"
 	userAdded    notice = "user-added"
 	userDisabled notice = "user-disabled"
+	passwordSet  notice = "password-set"
 	userEnabled  notice = "user-enabled"
 	orgAdded     notice = "org-added"
 	repoAdded    notice = "repo-added"
@@ -269,6 +270,7 @@ var notices = map[notice]string{
 	backupRun:    "The backup was made, or is being made.",
 	drillRun:     "The newest backup is tried. How that goes is said here.",
 	userAdded:    "The user can sign in now.",
+	passwordSet:  "The new password is good from now on. The user is signed out everywhere.",
 	userDisabled: "The user is signed out everywhere, and is let in no more.",
 	userEnabled:  "The user can sign in again.",
 	orgAdded:     "The organization is there. It has no members yet.",

@@ -29,6 +29,7 @@ func operatorPages() []route {
 		{method: get, path: localUsersPath, bucket: inGeneral, run: signedIn(usersPage)},
 		{method: post, path: localUsersPath, bucket: inGeneral, run: act(addUser)},
 		{method: post, path: localUsersPath + "/disabled", bucket: inGeneral, run: act(disableUser)},
+		{method: post, path: localUsersPath + "/password", bucket: inGeneral, run: act(setPassword)},
 		{method: get, path: localOrgsPath, bucket: inGeneral, run: signedIn(orgsPage)},
 		{method: post, path: localOrgsPath, bucket: inGeneral, run: act(addOrg)},
 		{method: post, path: localOrgsPath + "/members", bucket: inGeneral, run: act(setMember)},
@@ -159,6 +160,16 @@ func (x *exchange) usersWith(f web.Form) (web.Page, error) {
 	return p, err
 }
 
+// usersWithPassword is the page with the form for another password, which was refused.
+func (x *exchange) usersWithPassword(f web.Form) (web.Page, error) {
+	p, err := x.usersWith(web.Form{})
+	if users, ok := p.(web.LocalUsers); ok {
+		users.Password = f
+		p = users
+	}
+	return p, err
+}
+
 func addUser(x *exchange, form url.Values) error {
 	req := api.AddLocalUser{Username: form.Get("username"), Password: api.NewSecret(form.Get("password")), Operator: form.Get("operator") == "true"}
 	err := x.check(req)
@@ -186,6 +197,19 @@ func disableUser(x *exchange, form url.Values) error {
 		return err
 	}
 	x.done(localUsersPath, said)
+	return nil
+}
+
+// setPassword gives a user another password.
+func setPassword(x *exchange, form url.Values) error {
+	req := api.SetLocalPassword{Username: form.Get("username"), Password: api.NewSecret(form.Get("password"))}
+	if err := x.check(req); err != nil {
+		return x.again(err, form, []string{"username"}, x.usersWithPassword)
+	}
+	if _, err := x.Warden.SetLocalPassword(x.ctx, x.who, req); err != nil {
+		return err
+	}
+	x.done(localUsersPath, passwordSet)
 	return nil
 }
 

@@ -114,6 +114,7 @@ func routes() []route {
 		{post, "/v1/sys/seal", access.SystemSeal, inGeneral, nothing(seal)},
 		{post, "/v1/operator/users", access.LocalUserAdd, inGeneral, answer((*door).AddLocalUser)},
 		{put, "/v1/operator/users/disabled", access.LocalUserDisable, inGeneral, answer((*door).DisableLocalUser)},
+		{put, "/v1/operator/users/password", access.LocalPasswordSet, inGeneral, answer((*door).SetLocalPassword)},
 		{post, "/v1/operator/orgs", access.LocalOrgAdd, inGeneral, answer((*door).AddLocalOrg)},
 		{put, "/v1/operator/orgs/members", access.LocalMemberSet, inGeneral, nothing((*door).SetLocalMember)},
 		{post, "/v1/operator/repos", access.LocalRepoAdd, inGeneral, answer((*door).AddLocalRepo)},

@@ -93,6 +93,7 @@ func instance(t testing.TB, options []func(*server.Config)) *Instance {
 	for _, o := range options {
 		o(&in.config)
 	}
+	in.Data = in.config.Data
 	return in
 }
 
@@ -145,6 +146,9 @@ func (in *Instance) serve(s *server.Server) {
 		}
 		if err := s.Close(); err != nil {
 			in.t.Errorf("close: %v", err)
+		}
+		if _, err := server.Check(server.Config{Data: in.Data}); err != nil {
+			in.t.Errorf("what the test left behind: %v", err)
 		}
 	})
 	select {

@@ -34,7 +34,7 @@ func TestASyncThatNobodyWaitsForIsAnsweredAtOnce(t *testing.T) {
 	<-begun
 	must(t, d.w.CancelSync(t.Context(), d.ann(d.w), api.SyncJobRef{ID: r.JobID}))
 	close(proceed)
-	for range 200 {
+	for range 3000 {
 		job, err := d.w.SyncJob(t.Context(), d.ann(d.w), api.SyncJobRef{ID: r.JobID})
 		must(t, err)
 		if job.FinishedAt == nil {

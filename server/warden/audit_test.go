@@ -46,7 +46,7 @@ func logHouse(t testing.TB, options ...func(*warden.Config)) (*house, *warden.Wa
 // eventually waits for what happens beside the requests.
 func eventually(t testing.TB, is func() bool) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if is() {
 			return
 		}

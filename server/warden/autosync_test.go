@@ -87,7 +87,7 @@ func (d *dock) logged(action string) (n int) {
 func (d *dock) reaches(want map[string]string) {
 	d.t.Helper()
 	var got map[string]string
-	for range 1000 {
+	for range 6000 {
 		if got = d.shelf.held("production"); cmp.Equal(want, got) {
 			return
 		}

@@ -68,18 +68,56 @@ func (w *Warden) DisableLocalUser(ctx context.Context, who Caller, req api.Disab
 		}
 		u.Disabled = store.At(j.now)
 		j.note("local_user_disabled", map[string]any{"username": account.Name})
-		return errors.Join(tx.PutUser(u), endSessionsOf(tx, u))
+		return errors.Join(tx.PutUser(u), endSessionsOf(tx, u, store.ID{}))
 	})
 	return out, err
 }
 
-// endSessionsOf ends all sessions of a user.
-func endSessionsOf(tx store.Tx, u store.User) error {
+// SetLocalPassword gives a user of the built-in code host another password, for one
+// that was lost or seen. Whoever is signed in as them is no more, except for the
+// session that asks; attempts that failed under the old one count no more.
+func (w *Warden) SetLocalPassword(ctx context.Context, who Caller, req api.SetLocalPassword) (*api.LocalUser, error) {
+	if err := admit(who, access.LocalPasswordSet); err != nil {
+		return nil, w.settle(ctx, who, access.LocalPasswordSet, store.Vault{}, err)
+	}
+	if err := w.builtIn(); err != nil {
+		return nil, err
+	}
+	hash, err := crypto.HashPassword([]byte(req.Password.Reveal()))
+	if err != nil {
+		return nil, err
+	}
+	out := &api.LocalUser{}
+	err = w.changeSelf(ctx, who, access.LocalPasswordSet, func(tx store.Tx, j *journal) error {
+		account, err := localUser(tx.Reader, req.Username)
+		if err != nil {
+			return err
+		}
+		u, err := w.userAt(tx, j, strconv.FormatUint(account.ID, 10), account.Name)
+		if err != nil {
+			return err
+		}
+		account.Password = hash
+		*out = api.LocalUser{ID: int64(account.ID), Username: account.Name, Operator: account.Operator, Disabled: u.Disabled != 0}
+		j.note("local_password_set", map[string]any{"username": account.Name})
+		return errors.Join(tx.PutLocalUser(account), endSessionsOf(tx, u, who.session.ID))
+	})
+	if err == nil {
+		w.passwords.lockouts.clear(out.Username)
+	}
+	return out, err
+}
+
+// endSessionsOf ends all sessions of a user but one.
+func endSessionsOf(tx store.Tx, u store.User, but store.ID) error {
 	all, err := tx.Sessions(u.ID)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
+		if s.ID == but {
+			continue
+		}
 		if err := tx.DeleteSession(s); err != nil {
 			return err
 		}

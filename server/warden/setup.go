@@ -143,7 +143,7 @@ func (w *Warden) commit(ctx context.Context, d *draft, first *api.NewOperator) (
 	if err != nil {
 		return nil, err
 	}
-	instance.ForgeKind, instance.ForgeURL = w.forge.Kind(), w.c.ForgeURL
+	instance.ForgeKind, instance.ForgeURL, instance.Version = w.forge.Kind(), w.c.ForgeURL, w.c.Version
 	account := ids.Next()
 	err = w.store.Update(ctx, func(tx store.Tx) error {
 		if _, err := tx.Instance(); !errors.Is(err, store.ErrNotFound) {

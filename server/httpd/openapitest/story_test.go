@@ -65,6 +65,7 @@ func unreachable(what string) bool {
 func (w *world) succeed() {
 	w.operator("POST /v1/operator/users", `{"username":"bob","password":"long enough"}`, 201)
 	w.operator("PUT /v1/operator/users/disabled", `{"username":"bob","disabled":true}`, 200)
+	w.operator("PUT /v1/operator/users/password", `{"username":"bob","password":"longer than before"}`, 200)
 	w.operator("POST /v1/operator/sessions", `{"username":"bob"}`, 409)
 	w.operator("POST /v1/operator/tokens", `{"username":"bob","name":"n","environment":"live","scopes":["read:secrets"]}`, 409)
 	w.operator("PUT /v1/operator/plans", `{"kind":"user","name":"bob","plan":"pro"}`, 409)
@@ -335,6 +336,7 @@ func (w *world) hooked() {
 	} {
 		bound := w.boundTo(c.kind, secret)
 		bound.operator("PUT /v1/operator/users/disabled", `{"username":"bob","disabled":true}`, 409)
+		bound.operator("PUT /v1/operator/users/password", `{"username":"bob","password":"long enough"}`, 409)
 		for _, path := range c.paths {
 			bound.as("", "POST "+path, body, 400)
 			bound.as("", "POST "+path, body, 403, append([]string{c.name, "sha256=0"}, c.headers...)...)
