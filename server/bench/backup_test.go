@@ -34,14 +34,13 @@ func BenchmarkBackup(b *testing.B) {
 		b.Fatal(err)
 	}
 	op := operatorOf(b, d)
-	before := anonymousMiB(b, s.cmd.Process.Pid)
 	var ratios, took, memory []float64
 	for b.Loop() {
-		alone, beside, whole, most := backupPair(b, l, op, s.cmd.Process.Pid)
-		ratios = append(ratios, float64(beside.p99)/float64(alone.p99))
+		alone, beside, whole := backupPair(b, l, op, s.cmd.Process.Pid)
+		ratios = append(ratios, beside.p99()/alone.p99())
 		took = append(took, whole.Seconds())
-		memory = append(memory, most-before)
-		b.Logf("p99 alone %v, beside a backup %v; p50 %v, %v; the backup took %v; anonymous memory %.1f MiB more", alone.p99, beside.p99, alone.p50, beside.p50, whole, most-before)
+		memory = append(memory, beside.memory-alone.memory)
+		b.Logf("p99 %.1f ms alone, %.1f ms beside a backup of %v; anonymous memory at most %.1f and %.1f MiB", alone.p99(), beside.p99(), whole.Round(time.Second), alone.memory, beside.memory)
 	}
 	if err := l.close(); err != nil {
 		b.Fatal(err)
@@ -60,12 +59,32 @@ func operatorOf(b *testing.B, d *data) *client.Client {
 	return &client.Client{URL: "http://operator", Transport: transport}
 }
 
-// backupPair is a stretch of load, and then one with a backup beside it.
-func backupPair(b *testing.B, l *load, op *client.Client, pid int) (alone, beside sample, took time.Duration, most float64) {
+// stretches are what load of a while came to.
+type stretches struct {
+	parts  []sample
+	memory float64 // the most, in MiB
+}
+
+// p99 is the median of the stretches' 99th percentiles, in milliseconds.
+func (s stretches) p99() float64 {
+	return medianOf(s.parts, func(p sample) float64 { return p.p99.Seconds() * 1e3 })
+}
+
+func (s *stretches) more(b *testing.B, l *load, pid int) {
 	b.Helper()
-	alone, err := l.run(5 * time.Second)
+	part, err := l.run(2 * time.Second)
 	if err != nil {
 		b.Fatal(err)
+	}
+	s.parts = append(s.parts, part)
+	s.memory = max(s.memory, anonymousMiB(b, pid))
+}
+
+// backupPair is load alone, and then with a backup beside it.
+func backupPair(b *testing.B, l *load, op *client.Client, pid int) (alone, beside stretches, took time.Duration) {
+	b.Helper()
+	for range 5 {
+		alone.more(b, l, pid)
 	}
 	made := make(chan error, 1)
 	start := time.Now()
@@ -73,29 +92,15 @@ func backupPair(b *testing.B, l *load, op *client.Client, pid int) (alone, besid
 		_, err := op.Backup(context.Background(), api.NewBackup{}, func(api.Backup) (io.Writer, error) { return io.Discard, nil })
 		made <- err
 	}()
-	var parts []sample
-	for ended := false; !ended; {
-		part, err := l.run(500 * time.Millisecond)
-		if err != nil {
-			b.Fatal(err)
-		}
-		parts = append(parts, part)
-		most = max(most, anonymousMiB(b, pid))
+	for {
+		beside.more(b, l, pid)
 		select {
 		case err := <-made:
 			if err != nil {
 				b.Fatal(err)
 			}
-			ended = true
+			return alone, beside, time.Since(start)
 		default:
 		}
 	}
-	// The worst half second says more than all of them together.
-	beside = parts[0]
-	for _, p := range parts {
-		if p.p99 > beside.p99 {
-			beside = p
-		}
-	}
-	return alone, beside, time.Since(start), most
 }

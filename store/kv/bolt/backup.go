@@ -48,12 +48,13 @@ func (d *DB) Copy(ctx context.Context, look func(kv.Reader) error) (kv.Copy, err
 
 // spool fills and verifies a copy.
 func (d *DB) spool(ctx context.Context, s *spool, look func(kv.Reader) error) error {
-	size, err := d.copyTo(ctx, s.f, look)
+	paced := &pacedFile{f: s.f}
+	size, err := d.copyTo(ctx, paced, look)
 	if err != nil {
 		return err
 	}
-	s.SectionReader = io.NewSectionReader(s.f, 0, size)
-	return verify(ctx, s.f, size)
+	s.SectionReader = io.NewSectionReader(paced, 0, size)
+	return verify(ctx, paced, size)
 }
 
 // spool is a copy in a file that has no name any more.
@@ -80,8 +81,8 @@ func (s *spool) Close() error {
 	return err
 }
 
-// copyTo writes a snapshot of the whole file to f, and shows it to look.
-func (d *DB) copyTo(ctx context.Context, f *os.File, look func(kv.Reader) error) (n int64, err error) {
+// copyTo writes a snapshot of the whole file to f, piece by piece, and shows it to look.
+func (d *DB) copyTo(ctx context.Context, f io.Writer, look func(kv.Reader) error) (n int64, err error) {
 	t, err := d.begin(false)
 	if err != nil {
 		return 0, err
