@@ -15,7 +15,7 @@ import (
 )
 
 // backupLayout makes a file of about a gigabyte.
-var backupLayout = layout{Vaults: 24_000, Filled: usual, Secrets: 10}
+var backupLayout = layout{Vaults: 30_000, Filled: usual, Secrets: 10}
 
 // BenchmarkBackup has one backup made after the other beside pulls of ten values by
 // 8 clients. One iteration is one pair: a stretch without backups, and one that goes
