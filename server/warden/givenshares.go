@@ -55,6 +55,13 @@ func (w *Warden) unlockStepwise(ctx context.Context, methods []store.Method, req
 	if !w.now().Before(g.until) {
 		g.drop()
 	}
+	if m, err := methodOf(methods, shares[0]); err == nil && len(shares) >= m.Threshold {
+		// Who has all of them needs nobody else's. Else whoever gives one that is
+		// forged, again and again, could keep the instance sealed.
+		o, err := byShares(methods, shares)
+		g.drop()
+		return o, err
+	}
 	for _, s := range shares {
 		if err := g.take(methods, s); err != nil {
 			return opened{}, err

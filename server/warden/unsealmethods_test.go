@@ -396,3 +396,19 @@ func TestAForgedShareDropsAllThatWereGiven(t *testing.T) {
 		t.Error("still sealed")
 	}
 }
+
+// TestAForgedShareDoesNotKeepItSealed: anybody may give shares while it is sealed, and
+// what a forged one needs to look right is shown to everybody.
+func TestAForgedShareDoesNotKeepItSealed(t *testing.T) {
+	u := newUnlocking(t)
+	made := u.add(api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+	other := u.add(api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+	both := api.Unseal{Share: secret(string(made.Shares[0] + "\n" + made.Shares[1]))}
+	for _, given := range []api.Revealed{forged(t, made.Shares[0]), forged(t, made.Shares[2]), other.Shares[0]} {
+		must(t, u.Seal(t.Context(), u.operator))
+		must(t, u.Unseal(t.Context(), api.Unseal{Share: secret(string(given))}))
+		if err := u.Unseal(t.Context(), both); err != nil || u.State() != api.StateOK {
+			t.Errorf("still %s: %v", u.State(), err)
+		}
+	}
+}
