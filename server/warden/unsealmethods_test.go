@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"coffer/crypto"
 	"coffer/crypto/cryptotest"
 	"coffer/server/api"
 	"coffer/server/warden"
@@ -318,6 +319,23 @@ func TestPublicHalvesAreFilledIn(t *testing.T) {
 	edit(func(tx store.Tx) error {
 		if all, _ := tx.Methods(); !strings.HasPrefix(all[0].Recipient, "age1pq1") {
 			t.Error("that of the key file is not filled in")
+		}
+		return nil
+	})
+
+	// Nor does a stranger's stay in the place of the master key's.
+	stranger, err := crypto.NewMaster()
+	must(t, err)
+	edit(func(tx store.Tx) error {
+		i, err := tx.Instance()
+		must(t, err)
+		i.Recipient = stranger.Recipient()
+		return tx.PutInstance(i)
+	})
+	u.opens(api.Unseal{})
+	edit(func(tx store.Tx) error {
+		if i, _ := tx.Instance(); i.Recipient == stranger.Recipient() || !strings.HasPrefix(i.Recipient, "age1pq1") {
+			t.Error("the master key's public half is a stranger's")
 		}
 		return nil
 	})
