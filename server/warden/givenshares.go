@@ -83,13 +83,16 @@ func (w *Warden) forgetSharesLater() {
 	if g.timer != nil {
 		g.timer.Stop()
 	}
-	g.timer = time.AfterFunc(SharesTime, func() {
+	var mine *time.Timer
+	mine = time.AfterFunc(SharesTime, func() {
 		w.sealing.Lock()
 		defer w.sealing.Unlock()
-		if !w.now().Before(g.until) {
+		// Whatever the wall clock says, which may have been set back.
+		if g.timer == mine {
 			g.drop()
 		}
 	})
+	g.timer = mine
 }
 
 // take adds a share that can belong to what was given before.

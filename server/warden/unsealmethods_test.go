@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"coffer/crypto"
@@ -429,4 +430,21 @@ func TestAForgedShareDoesNotKeepItSealed(t *testing.T) {
 			t.Errorf("still %s: %v", u.State(), err)
 		}
 	}
+}
+
+// TestSharesAreForgottenWhateverTheClockSays sets the clock back while shares wait.
+func TestSharesAreForgottenWhateverTheClockSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnlocking(t)
+		defer u.Close()
+		made := u.add(api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+		must(t, u.Seal(t.Context(), u.operator))
+		must(t, u.Unseal(t.Context(), api.Unseal{Share: secret(string(made.Shares[0]))}))
+		u.h.sleep(-24 * time.Hour)
+		time.Sleep(warden.SharesTime + time.Second)
+		must(t, u.Unseal(t.Context(), api.Unseal{Share: secret(string(made.Shares[1]))}))
+		if u.State() != api.StateSealed {
+			t.Error("a share was kept beyond its time")
+		}
+	})
 }
