@@ -127,7 +127,7 @@ func (r *rekeying) commit(ctx context.Context, who Caller) error {
 		r.fresh.root.Destroy()
 		return err
 	}
-	r.keys.under.Store(r.fresh)
+	r.keys.putRoot(r.fresh)
 	return nil
 }
 
@@ -228,6 +228,12 @@ func (r *rekeying) carry(ctx context.Context) error {
 			strings.Join(stuck, "; ") + ". Or drop it: coffer rekey --drop ID."}
 	}
 	if r.req.NewRecoveryKey {
+		if len(r.carried) == 0 {
+			// It is shown once, after the commit: a kill or a lost connection
+			// between the two would take everything with it.
+			return api.InvalidField("newRecoveryKey", api.NotAllowed,
+				"The new recovery key would be the only way to unseal, and it is shown once: if that answer got lost, everything would be. Add another way first: coffer unseal-method add recovery.")
+		}
 		if err := r.newRecovery(); err != nil {
 			return err
 		}

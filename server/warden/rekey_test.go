@@ -129,3 +129,12 @@ func TestNobodyPutsTheirOwnKeyAmongTheMethods(t *testing.T) {
 	_, err = u.rekeyed(api.Rekey{})
 	must(t, err)
 }
+
+// TestANewRecoveryKeyIsNeverTheOnlyWay: the answer that shows it may get lost.
+func TestANewRecoveryKeyIsNeverTheOnlyWay(t *testing.T) {
+	u := newUnlocking(t)
+	keyFile := u.list()[0].ID
+	_, err := u.rekeyed(api.Rekey{NewRecoveryKey: true, Drop: []string{keyFile}})
+	u.refused(err, api.Invalid, "the only way to unseal")
+	u.opens(api.Unseal{Key: secret(u.recovery)})
+}
