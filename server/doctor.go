@@ -57,6 +57,7 @@ func (s *Server) Examine(ctx context.Context, quick bool) *api.Report {
 func (s *Server) facts(ctx context.Context) *api.Facts {
 	f := &api.Facts{PublicURL: s.c.PublicURL, DataBytes: s.db.Size()}
 	if s.running() {
+		f.Fingerprint = s.Fingerprint()
 		f.StartedAt = new(api.At(s.started))
 	}
 	if free, err := freeDisk(s.c.Data); err == nil {

@@ -16,6 +16,7 @@ import (
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/client"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -119,7 +120,11 @@ func (a *app) examineServer(ctx context.Context, s *settings) (*api.Report, erro
 		return nil, err
 	}
 	if o.running && r.Facts != nil && strings.HasPrefix(r.Facts.PublicURL, "https://") {
-		seen := a.certificate(ctx, r.Facts.PublicURL, http.DefaultTransport)
+		through := http.DefaultTransport
+		if pin, err := client.ParsePin(r.Facts.Fingerprint); err == nil {
+			through = pin.Transport() // clients know it by its key
+		}
+		seen := a.certificate(ctx, r.Facts.PublicURL, through)
 		seen.Area = "tls"
 		facts := r.Facts
 		r = api.NewReport(r.At, append(r.Findings, seen))
