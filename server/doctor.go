@@ -138,6 +138,8 @@ func (s *Server) examineNetwork(context.Context) []api.Diagnosis {
 	at := cmp.Or(s.addr, s.c.Listen)
 	here := loopback(at)
 	switch {
+	case s.c.TLS.Enabled():
+		return []api.Diagnosis{fine("Clients come through " + s.c.PublicURL + ", and the server speaks TLS itself.")}
 	case public.Scheme == "https" && len(s.c.TrustedProxies) == 0:
 		return []api.Diagnosis{warning(
 			"Clients come through "+s.c.PublicURL+", and the server speaks plain HTTP at "+at+", so a proxy must stand before it; but trusted_proxies names none. Every client seems to come from the proxy's address: they share one rate limit, and the audit log shows that address.",
