@@ -64,6 +64,7 @@ type rekeying struct {
 	key     *crypto.Identity // the new recovery key, or nil
 	begun   store.Rotation
 	proof   opened
+	doubt   bool // whether it will be there after a restart
 }
 
 // prepare makes all keys and files, outside of any transaction: passphrases take time.
@@ -128,8 +129,13 @@ func (r *rekeying) commit(ctx context.Context, who Caller) error {
 		return err
 	}
 	r.keys.putRoot(r.fresh)
+	if r.doubt = err != nil; r.doubt {
+		r.w.log.Error("the disk failed while the master key was replaced; whether it was shows after a restart", "error", err)
+	}
 	return nil
 }
+
+const rekeyDoubt = "The disk failed in the middle of it. Only a restart of the server shows whether the old master key is in force or the new one: keep everything that opened the server before, too. Mend the disk, start the server again, and look: coffer rotate --status."
 
 // written reports whether the change was made although its outcome was not learned.
 func (r *rekeying) written(ctx context.Context) bool {
@@ -193,6 +199,9 @@ func (r *rekeying) answer() *api.Rekeyed {
 		Fingerprint: r.after.Fingerprint, Before: r.before.Fingerprint,
 		Methods: shownMethods(r.carried), Dropped: shownMethods(r.dropped),
 		Rotation: api.Rotation{Of: api.RotationRoot, StartedAt: api.At(r.begun.Started.Time()), Total: r.begun.Total},
+	}
+	if r.doubt {
+		out.Warning = rekeyDoubt
 	}
 	if r.key != nil {
 		out.RecoveryKey = new(api.Revealed(r.key.Reveal()))
