@@ -12,6 +12,7 @@ import (
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/client"
 	"coffer/server/servertest"
 )
 
@@ -103,6 +104,18 @@ func TestAnExaminationSeesTheNetwork(t *testing.T) {
 	}
 }
 
+func TestAnExaminationKnowsItsOwnTLS(t *testing.T) {
+	in := servertest.New(t, func(c *server.Config) {
+		c.PublicURL = "https://192.0.2.7:2633"
+		c.TLS.SelfSigned = true
+	})
+	r := examined(t, in)
+	finding(t, r, "ok", "network", "the server itself encrypts")
+	if _, err := client.ParsePin(r.Facts.Fingerprint); err != nil {
+		t.Errorf("the fingerprint is %q: %v", r.Facts.Fingerprint, err)
+	}
+}
+
 func TestOnlyTheOperatorExamines(t *testing.T) {
 	in := servertest.New(t)
 	if _, err := in.User("ann").Examine(t.Context(), false); api.CodeOf(err) != api.Forbidden {
@@ -173,7 +186,7 @@ func TestAnExaminationKnowsThatTheServerSpeaksTLS(t *testing.T) {
 	in := servertest.New(t, func(c *server.Config) {
 		c.PublicURL, c.TLS.SelfSigned = "https://vault.example", true
 	})
-	finding(t, examined(t, in), "ok", "network", "the server speaks TLS itself")
+	finding(t, examined(t, in), "ok", "network", "the server itself encrypts")
 }
 
 func TestAnExaminationSeesWhoMayReadTheKeyOfTheCertificate(t *testing.T) {

@@ -13,7 +13,7 @@ type Report struct {
 type Facts struct {
 	StartedAt    *Time  `json:"startedAt"` // null for one that does not run
 	PublicURL    string `json:"publicUrl"`
-	Fingerprint  string `json:"fingerprint"` // that clients know the server by; "" where an authority vouches for it
+	Fingerprint  string `json:"fingerprint"` // behind the # of its address; "" where authorities vouch for it
 	DataBytes    int64  `json:"dataBytes"`   // size of the data file
 	FreeBytes    *int64 `json:"freeBytes"`   // on its disk; null where that is not known
 	AuditRecords uint64 `json:"auditRecords"`
