@@ -27,6 +27,7 @@ func (s *Server) examineFiles(ctx context.Context) []api.Diagnosis {
 func (c Config) secretFiles() [][2]string {
 	return [][2]string{
 		{"unseal.passphrase_file", c.Unseal.PassphraseFile},
+		{"tls.key_file", c.TLS.KeyFile},
 		{"forge.client_secret_file", c.Forge.ClientSecretFile},
 		{"forge.webhook_secret_file", c.Forge.WebhookSecretFile},
 		{"forge.token_file", c.Forge.TokenFile},

@@ -181,3 +181,22 @@ func prefixes(t *testing.T, text string) []netip.Prefix {
 	}
 	return []netip.Prefix{p}
 }
+
+func TestAnExaminationKnowsThatTheServerSpeaksTLS(t *testing.T) {
+	in := servertest.New(t, func(c *server.Config) {
+		c.PublicURL, c.TLS.SelfSigned = "https://vault.example", true
+	})
+	finding(t, examined(t, in), "ok", "network", "the server itself encrypts")
+}
+
+func TestAnExaminationSeesWhoMayReadTheKeyOfTheCertificate(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(key, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all := server.ExamineClosed(server.Config{Data: t.TempDir(), TLS: server.TLSConfig{KeyFile: key}}, os.ErrNotExist)
+	finding(t, all, "problem", "files", "The file of tls.key_file, "+key)
+}

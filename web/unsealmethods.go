@@ -28,10 +28,11 @@ type OperatorMethod struct {
 // MadeUnsealMethod shows a new key or new shares, once.
 type MadeUnsealMethod struct {
 	Frame
-	Tabs   []Place
-	Method OperatorMethod
-	Key    string // or ""
-	Shares []MadeShare
+	Tabs    []Place
+	Method  OperatorMethod
+	Key     string // or ""
+	Warning string // what must be done before the key is relied on, or ""
+	Shares  []MadeShare
 }
 
 // MadeShare is one of new shares.

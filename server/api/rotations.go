@@ -46,6 +46,7 @@ type Rekeyed struct {
 	Dropped     []UnsealMethod `json:"dropped"`     // that do not any more
 	RecoveryKey *Revealed      `json:"recoveryKey"` // the new one, shown this once; null when the one before stays valid
 	Rotation    Rotation       `json:"rotation"`
+	Warning     string         `json:"warning,omitempty"` // what must be done before anything is relied on
 }
 
 // Rotate asks for a new data key for a vault, or for every vault when none is named.

@@ -99,6 +99,9 @@ func (d *userDoctor) reach(ctx context.Context) *client.Client {
 
 // unreachable is what to do when a server does not answer.
 func unreachable(err error) string {
+	if _, other := errors.AsType[*client.PinError](err); other {
+		return "Ask the operator for the fingerprint that the server logs at its start. If it is this one, sign in with it: coffer login URL#sha256=…"
+	}
 	if unknown := new(x509.UnknownAuthorityError); errors.As(err, unknown) {
 		return "Nobody whom this machine trusts vouches for the certificate: install the authority's certificate, or ask the operator."
 	}

@@ -83,8 +83,14 @@ func runRekey(ctx context.Context, o rekeyOptions, c *client.Client, out *consol
 	if err != nil {
 		return err
 	}
-	if err := o.show(made, out); err != nil || o.noWait {
+	if err := o.show(made, out); err != nil {
 		return err
+	}
+	if made.Warning != "" {
+		return failf(exitError, "%s", made.Warning)
+	}
+	if o.noWait {
+		return nil
 	}
 	return awaitRotation(ctx, c, out)
 }

@@ -58,11 +58,14 @@ func rekeyOnPage(x *exchange, form url.Values) error {
 		return x.again(err, form, nil, x.withForm("rekey"))
 	}
 	x.made.add(once, x.Now())
+	if made.Warning != "" && made.RecoveryKey == nil {
+		return &api.Error{Code: api.Unavailable, Message: made.Warning}
+	}
 	if made.RecoveryKey == nil {
 		x.done(unsealMethodsPath, masterKeyReplaced)
 		return nil
 	}
-	p := web.MadeUnsealMethod{Frame: x.frame(), Tabs: x.operatorTabs(), Key: string(*made.RecoveryKey)}
+	p := web.MadeUnsealMethod{Frame: x.frame(), Tabs: x.operatorTabs(), Key: string(*made.RecoveryKey), Warning: made.Warning}
 	for _, m := range made.Methods {
 		if m.Kind == api.MethodRecovery {
 			p.Method = shownOperatorMethod(api.OperatorUnsealMethod{UnsealMethod: m})

@@ -84,8 +84,12 @@ func (a ACME) open(p Place) (*authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	policy := autocert.HostWhitelist(a.Hosts...)
-	m := &authority{hosts: a.Hosts, log: p.Log, now: p.Now, failed: map[string]failure{}}
+	var hosts []string
+	for _, host := range a.Hosts {
+		hosts = append(hosts, strings.ToLower(strings.TrimSuffix(host, "."))) // as clients ask for it
+	}
+	policy := autocert.HostWhitelist(hosts...)
+	m := &authority{hosts: hosts, log: p.Log, now: p.Now, failed: map[string]failure{}}
 	m.Manager = &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Email: a.Email, Cache: autocert.DirCache(dir),
 		Client: &acme.Client{DirectoryURL: a.Directory, HTTPClient: ask, UserAgent: "coffer"},

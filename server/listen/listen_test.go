@@ -136,3 +136,20 @@ func TestWhatDoesNotFitTogetherIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestANameIsAskedForAsItIsWrittenOrNot: names have no case, and may end in a dot.
+func TestANameIsAskedForAsItIsWrittenOrNot(t *testing.T) {
+	tests := TLS{ACME: ACME{Hosts: []string{"Vault.Example."}, Directory: "http://127.0.0.1:1"}}
+	c, err := tests.Certificates(Place{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.config.GetCertificate(&tls.ClientHelloInfo{ServerName: "vault.example"})
+	if err == nil || strings.Contains(err.Error(), "none of tls.acme.hosts") || strings.Contains(err.Error(), "not configured") {
+		t.Errorf("it is not asked for: %v", err)
+	}
+	_, err = c.config.GetCertificate(&tls.ClientHelloInfo{ServerName: "other.example"})
+	if err == nil || !strings.Contains(err.Error(), "none of tls.acme.hosts") {
+		t.Errorf("another name: %v", err)
+	}
+}

@@ -25,6 +25,10 @@ var credentials = []string{
 	"eyJhbGciOiJIUzI1NiJ9.eyJjNG40cnkiOiJjNG40cnkifQ.c4n4ry",
 	"ghp_c4n4ry0123456789", "github_pat_c4n4ry0123456789", "glpat-c4n4ry0123456789", "sk_live_c4n4ry0123", "whsec_c4n4ry0123",
 	"dial http://ann:c4n4ry@proxy.example:3128: refused",
+	"dial http://ann:c4n4ry@c4n4ry@proxy.example:3128: refused",
+	"fetch https://c4n4ry0123456789@host.example/x: refused",
+	`{"password":"c4n4ry"}`,
+	`map[client_secret:c4n4ry user:ann]`,
 	"GET /login/callback?code=c4n4ry&state=c4n4ry failed",
 	"https://vault.example/setup#claim=c4n4ry",
 	"POST /oauth?client_id=1&client_secret=c4n4ry",
@@ -39,6 +43,7 @@ func TestNothingWithTheShapeOfACredentialIsWritten(t *testing.T) {
 			"text":    func(l *slog.Logger) { l.Info("x", "error", c) },
 			"error":   func(l *slog.Logger) { l.Info("x", "error", errors.Join(errors.New("first"), errors.New(c))) },
 			"group":   func(l *slog.Logger) { l.Info("x", slog.Group("g", "h", c)) },
+			"bytes":   func(l *slog.Logger) { l.Info("x", "body", []byte(c)) },
 			"struct":  func(l *slog.Logger) { l.Info("x", "it", struct{ Text string }{c}) },
 			"with":    func(l *slog.Logger) { l.With("a", c).WithGroup("b").Info("x", "c", c) },
 			"name":    func(l *slog.Logger) { l.Info("x", "apiToken", "c4n4ry", "password", errors.New("c4n4ry")) },
@@ -63,7 +68,7 @@ func TestOtherTextStaysAsItIs(t *testing.T) {
 	for _, text := range []string{
 		"listening", "127.0.0.1:2633", "https://vault.example/operator", "the service credential lacks a permission; coffer forge check says more",
 		"x2c4-aaaa-bbbb-cccc-dddd", "0195f2c4-7a1e-7b3c-8d2e-1f2a3b4c5d6e", "open /var/lib/coffer/coffer.key: permission denied",
-		"acme/coffer_live_site", "the token of the metrics is missing", strings.Repeat("ab", 32),
+		"acme/coffer_live_site", "the token of the metrics is missing", "read the token: open /run/token: no such file", strings.Repeat("ab", 32),
 	} {
 		if got := Redact(text); got != text && text != "acme/coffer_live_site" {
 			t.Errorf("%q became %q", text, got)

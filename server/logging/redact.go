@@ -32,7 +32,9 @@ var shapes = []struct {
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?`), hidden},
 	{regexp.MustCompile(`\b(gh[opusr]_|github_pat_|glpat-|gloas-|glrt-|nfp_|nfo_|[sr]k_(live|test)_|whsec_|xox[a-z]-|AKIA)[0-9A-Za-z_-]{8,}`), hidden},
 	{regexp.MustCompile(`\b[0-9a-f]{40}\b`), hidden}, // Gitea's tokens
-	{regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+@`), "${1}" + hidden + "@"},
+	{regexp.MustCompile(`(://[^/\s:@]*:)[^/\s]+@`), "${1}" + hidden + "@"},
+	{regexp.MustCompile(`://[^/\s:@]{16,}@`), "://" + hidden + "@"},
+	{regexp.MustCompile(`(?i)((?:\b|_)(?:token|secret|password|passphrase)(?:"\s*:\s*"?|:))[^\s",}\]]+`), "${1}" + hidden},
 	{regexp.MustCompile(`(?i)([?&#; ](?:code|state|ticket|claim|(?:[a-z_]*_)?(?:token|secret|password|passphrase|key))=)[^&;\s"']+`), "${1}" + hidden},
 }
 
@@ -80,6 +82,9 @@ func redacted(a slog.Attr) slog.Attr {
 	case slog.KindAny:
 		if secretName(a.Key) {
 			return slog.String(a.Key, hidden)
+		}
+		if b, ok := v.Any().([]byte); ok {
+			return slog.String(a.Key, Redact(string(b)))
 		}
 		text := fmt.Sprint(v.Any())
 		if clean := Redact(text); clean != text {

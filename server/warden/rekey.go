@@ -64,6 +64,7 @@ type rekeying struct {
 	key     *crypto.Identity // the new recovery key, or nil
 	begun   store.Rotation
 	proof   opened
+	doubt   bool // whether it will be there after a restart
 }
 
 // prepare makes all keys and files, outside of any transaction: passphrases take time.
@@ -127,9 +128,14 @@ func (r *rekeying) commit(ctx context.Context, who Caller) error {
 		r.fresh.root.Destroy()
 		return err
 	}
-	r.keys.under.Store(r.fresh)
+	r.keys.putRoot(r.fresh)
+	if r.doubt = err != nil; r.doubt {
+		r.w.log.Error("the disk failed while the master key was replaced; whether it was shows after a restart", "error", err)
+	}
 	return nil
 }
+
+const rekeyDoubt = "The disk failed in the middle of it. Only a restart of the server shows whether the old master key is in force or the new one: keep everything that opened the server before, too. Mend the disk, start the server again, and look: coffer rotate --status."
 
 // written reports whether the change was made although its outcome was not learned.
 func (r *rekeying) written(ctx context.Context) bool {
@@ -194,6 +200,9 @@ func (r *rekeying) answer() *api.Rekeyed {
 		Methods: shownMethods(r.carried), Dropped: shownMethods(r.dropped),
 		Rotation: api.Rotation{Of: api.RotationRoot, StartedAt: api.At(r.begun.Started.Time()), Total: r.begun.Total},
 	}
+	if r.doubt {
+		out.Warning = rekeyDoubt
+	}
 	if r.key != nil {
 		out.RecoveryKey = new(api.Revealed(r.key.Reveal()))
 	}
@@ -228,6 +237,12 @@ func (r *rekeying) carry(ctx context.Context) error {
 			strings.Join(stuck, "; ") + ". Or drop it: coffer rekey --drop ID."}
 	}
 	if r.req.NewRecoveryKey {
+		if len(r.carried) == 0 {
+			// It is shown once, after the commit: a kill or a lost connection
+			// between the two would take everything with it.
+			return api.InvalidField("newRecoveryKey", api.NotAllowed,
+				"The new recovery key would be the only way to unseal, and it is shown once: if that answer got lost, everything would be. Add another way first: coffer unseal-method add recovery.")
+		}
 		if err := r.newRecovery(); err != nil {
 			return err
 		}

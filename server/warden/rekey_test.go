@@ -3,12 +3,14 @@ package warden_test
 import (
 	"context"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"coffer/crypto"
 	"coffer/crypto/cryptotest"
 	"coffer/server/api"
 	"coffer/store"
+	"coffer/store/kv"
 )
 
 func (u *unlocking) edit(work func(store.Tx) error) {
@@ -128,4 +130,43 @@ func TestNobodyPutsTheirOwnKeyAmongTheMethods(t *testing.T) {
 	u.opens(api.Unseal{Key: secret(u.recovery)})
 	_, err = u.rekeyed(api.Rekey{})
 	must(t, err)
+}
+
+// TestANewRecoveryKeyIsNeverTheOnlyWay: the answer that shows it may get lost.
+func TestANewRecoveryKeyIsNeverTheOnlyWay(t *testing.T) {
+	u := newUnlocking(t)
+	keyFile := u.list()[0].ID
+	_, err := u.rekeyed(api.Rekey{NewRecoveryKey: true, Drop: []string{keyFile}})
+	u.refused(err, api.Invalid, "the only way to unseal")
+	u.opens(api.Unseal{Key: secret(u.recovery)})
+}
+
+// doubtful commits once, and says that it does not know.
+type doubtful struct {
+	kv.DB
+	now atomic.Bool
+}
+
+func (d *doubtful) Update(ctx context.Context, fn func(kv.Tx) error) error {
+	err := d.DB.Update(ctx, fn)
+	if err == nil && d.now.CompareAndSwap(true, false) {
+		return kv.ErrUnknown
+	}
+	return err
+}
+
+// TestARekeyInDoubtSaysSo: the disk failed in the commit, and only a restart tells which
+// master key is in force. Whoever threw the old keys away might be locked out.
+func TestARekeyInDoubtSaysSo(t *testing.T) {
+	u := newUnlocking(t)
+	must(t, u.Close())
+	db := &doubtful{DB: u.h.db}
+	u.Warden = u.h.warden(db)
+	db.now.Store(true)
+	made, err := u.Rekey(t.Context(), u.operator, api.Rekey{NewRecoveryKey: true})
+	must(t, err)
+	if made.RecoveryKey == nil || made.Warning == "" {
+		t.Errorf("it is taken for certain: %+v", made)
+	}
+	u.opens(api.Unseal{Key: secret(string(*made.RecoveryKey))})
 }

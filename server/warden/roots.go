@@ -109,6 +109,14 @@ func (w *Warden) dropOldRoot(k *keyring, old *crypto.Root) {
 	})
 }
 
+// putRoot takes a new root key into use. Who lets the one before the last go at this
+// moment must not put the last one back.
+func (k *keyring) putRoot(u *rooted) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.under.Store(u)
+}
+
 func (k *keyring) dropOldRoot(old *crypto.Root) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -262,10 +262,15 @@ func errPlugin(err error) error {
 // sentence begins a text with a capital letter.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// remember keeps the public halves of keys that were made before these were kept.
+// remember keeps the public halves of keys that were made before these were kept,
+// and puts that of the master key right: what is encrypted to it must open with it.
 // Not being able to must not keep an instance sealed.
 func (w *Warden) remember(ctx context.Context, o opened, i store.Instance) {
-	if i.Recipient != "" && (o.recipient == "" || w.vouched(o.method)) {
+	right := i.Recipient == o.master.Recipient()
+	if i.Recipient != "" && !right {
+		w.log.Error("the public half of the master key was altered in the data; it is put right", "key", i.Fingerprint)
+	}
+	if right && (o.recipient == "" || w.vouched(o.method)) {
 		return
 	}
 	err := w.store.Update(ctx, func(tx store.Tx) error {
@@ -273,7 +278,7 @@ func (w *Warden) remember(ctx context.Context, o opened, i store.Instance) {
 		if err != nil {
 			return err
 		}
-		if i.Recipient == "" && i.Fingerprint == o.master.Fingerprint() {
+		if i.Recipient != o.master.Recipient() && i.Fingerprint == o.master.Fingerprint() {
 			i.Recipient = o.master.Recipient()
 			err = tx.PutInstance(i)
 		}

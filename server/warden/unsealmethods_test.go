@@ -12,8 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"coffer/crypto"
 	"coffer/crypto/cryptotest"
 	"coffer/server/api"
 	"coffer/server/warden"
@@ -321,6 +323,23 @@ func TestPublicHalvesAreFilledIn(t *testing.T) {
 		}
 		return nil
 	})
+
+	// Nor does a stranger's stay in the place of the master key's.
+	stranger, err := crypto.NewMaster()
+	must(t, err)
+	edit(func(tx store.Tx) error {
+		i, err := tx.Instance()
+		must(t, err)
+		i.Recipient = stranger.Recipient()
+		return tx.PutInstance(i)
+	})
+	u.opens(api.Unseal{})
+	edit(func(tx store.Tx) error {
+		if i, _ := tx.Instance(); i.Recipient == stranger.Recipient() || !strings.HasPrefix(i.Recipient, "age1pq1") {
+			t.Error("the master key's public half is a stranger's")
+		}
+		return nil
+	})
 }
 
 func TestEveryWayThatWasTriedSaysWhyItFailed(t *testing.T) {
@@ -395,4 +414,37 @@ func TestAForgedShareDropsAllThatWereGiven(t *testing.T) {
 	if u.State() != api.StateOK {
 		t.Error("still sealed")
 	}
+}
+
+// TestAForgedShareDoesNotKeepItSealed: anybody may give shares while it is sealed, and
+// what a forged one needs to look right is shown to everybody.
+func TestAForgedShareDoesNotKeepItSealed(t *testing.T) {
+	u := newUnlocking(t)
+	made := u.add(api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+	other := u.add(api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+	both := api.Unseal{Share: secret(string(made.Shares[0] + "\n" + made.Shares[1]))}
+	for _, given := range []api.Revealed{forged(t, made.Shares[0]), forged(t, made.Shares[2]), other.Shares[0]} {
+		must(t, u.Seal(t.Context(), u.operator))
+		must(t, u.Unseal(t.Context(), api.Unseal{Share: secret(string(given))}))
+		if err := u.Unseal(t.Context(), both); err != nil || u.State() != api.StateOK {
+			t.Errorf("still %s: %v", u.State(), err)
+		}
+	}
+}
+
+// TestSharesAreForgottenWhateverTheClockSays sets the clock back while shares wait.
+func TestSharesAreForgottenWhateverTheClockSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnlocking(t)
+		defer u.Close()
+		made := u.add(api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+		must(t, u.Seal(t.Context(), u.operator))
+		must(t, u.Unseal(t.Context(), api.Unseal{Share: secret(string(made.Shares[0]))}))
+		u.h.sleep(-24 * time.Hour)
+		time.Sleep(warden.SharesTime + time.Second)
+		must(t, u.Unseal(t.Context(), api.Unseal{Share: secret(string(made.Shares[1]))}))
+		if u.State() != api.StateSealed {
+			t.Error("a share was kept beyond its time")
+		}
+	})
 }
