@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"coffer/server/servertest"
 )
 
 // realGitea is a real Gitea for tests. COFFER_TEST_GITEA names a JSON file with
@@ -210,7 +212,7 @@ func file(t *testing.T, dir, name, text string) string {
 // does what its readers would do next.
 func TestANewUserWalksToARealGitea(t *testing.T) {
 	g := openRealGitea(t)
-	address := freeAddress(t)
+	address := servertest.FreeAddress()
 	_, port, _ := net.SplitHostPort(address)
 	public := "http://localhost:" + port
 
