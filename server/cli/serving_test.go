@@ -328,7 +328,7 @@ func TestStoppingIsGraceful(t *testing.T) {
 	case <-time.After(300 * time.Millisecond):
 	}
 	term()
-	p.ends(2 * time.Second)
+	p.ends(10 * time.Second)
 	if p.err == nil {
 		t.Error("the second signal did not end it")
 	}
@@ -431,7 +431,7 @@ func passed(t *testing.T) socket {
 
 type serviceManager struct {
 	t    *testing.T
-	conn *net.UnixConn
+	said chan string
 	path string
 }
 
