@@ -16,14 +16,16 @@ import (
 var rooms = map[string][]string{
 	"coffer":                      {"server/cli"},
 	"coffer/server/cli":           {"server", "server/client", "server/api", "server/dotenv", "server/offline"},
-	"coffer/server":               {"server/httpd", "server/jobs", "server/listen", "server/logging", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
+	"coffer/server":               {"server/datadir", "server/depot", "server/httpd", "server/jobs", "server/listen", "server/logging", "server/metrics", "server/stream", "server/warden", "server/forge", "server/hosting", "server/billing", "server/api", "store", "store/kv", "store/kv/bolt"},
 	"coffer/server/client":        {"server/api"},
 	"coffer/server/httpd":         {"server/httpd/openapi", "server/warden", "server/access", "server/api", "server/logging", "server/metrics", "web"},
 	"coffer/server/httpd/openapi": {},
 	"coffer/server/jobs":          {"server/warden", "server/api", "server/metrics"},
-	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/billing", "server/dotenv", "server/forge", "server/hosting", "server/stream", "server/syncplan", "crypto", "store", "store/kv"},
+	"coffer/server/warden":        {"server/access", "server/api", "server/audit", "server/backup", "server/billing", "server/depot", "server/dotenv", "server/forge", "server/hosting", "server/stream", "server/syncplan", "crypto", "store", "store/kv"},
 	"coffer/server/access":        {},
 	"coffer/server/audit":         {"server/api"},
+	"coffer/server/backup":        {},
+	"coffer/server/datadir":       {},
 	"coffer/server/api":           {},
 	"coffer/server/billing":       {"server/api"},
 	"coffer/server/dotenv":        {},
@@ -35,6 +37,7 @@ var rooms = map[string][]string{
 	"coffer/server/logging":       {},
 	"coffer/server/stream":        {},
 	"coffer/server/listen":        {},
+	"coffer/server/depot":         {},
 	"coffer/web":                  {},
 	"coffer/store":                {"store/kv"},
 	"coffer/store/kv":             {},
@@ -50,6 +53,7 @@ var rooms = map[string][]string{
 	"coffer/server/forge/forgetest":     {"server/forge", "server/standin"},
 	"coffer/server/hosting/hostingtest": {"server/hosting", "server/api", "server/standin"},
 	"coffer/server/billing/stripetest":  {"server/standin"},
+	"coffer/server/depot/depottest":     {"server/depot", "server/standin"},
 	"coffer/server/standin":             {},
 	"coffer/server/bench":               {},
 }
@@ -65,6 +69,7 @@ var libraries = map[string][]string{
 	"github.com/golang-jwt/jwt/v5": {"coffer/crypto"},
 	"github.com/coreos/go-systemd": {"coffer/server/listen"},
 	"github.com/prometheus":        {"coffer/server/metrics"},
+	"github.com/minio/minio-go/v7": {"coffer/server/depot"},
 
 	// What only tests use.
 	"github.com/chromedp/chromedp":             {},

@@ -24,6 +24,26 @@ func NewIdentity() (*Identity, error) {
 	return &Identity{id: id}, nil
 }
 
+// NewIdentity generates an identity, and returns it sealed by k for the place that
+// context names.
+func (k *DataKey) NewIdentity(context []byte) (*Identity, []byte, error) {
+	i, err := NewIdentity()
+	if err != nil {
+		return nil, nil, err
+	}
+	return i, k.Seal(nil, []byte(i.Reveal()), context), nil
+}
+
+// OpenIdentity opens what [DataKey.NewIdentity] sealed.
+func (k *DataKey) OpenIdentity(sealed, context []byte) (*Identity, error) {
+	text, err := k.Open(nil, sealed, context)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(text)
+	return ParseIdentity(text)
+}
+
 // maxIdentityText bounds an identity file; a key is 77 characters long.
 const maxIdentityText = 64 << 10
 

@@ -34,7 +34,17 @@ func (m *Master) Fingerprint() string { return fingerprint(m.Recipient()) }
 
 // Decrypt returns the content of an age stream encrypted to the master
 // recipient, as [Identity.Decrypt] does.
-func (m *Master) Decrypt(src io.Reader) (io.Reader, error) { return decryptStream(src, m.id) }
+func (m *Master) Decrypt(src io.Reader) (io.Reader, error) {
+	return decryptStream(src, hintedIdentity{m.id})
+}
+
+// File returns the text of the master as an age identity file, for one that lives
+// only inside a backup which a passphrase opens.
+func (m *Master) File() []byte { return m.text() }
+
+// ParseMaster reads what [Master.File] wrote. Errors wrap [ErrDamaged] and never
+// quote the text, which it wipes.
+func ParseMaster(text []byte) (*Master, error) { return parseMaster(text) }
 
 // text is what the age files of unseal methods contain: one line that is an age
 // identity file, so that the stock age program can use what it decrypts.

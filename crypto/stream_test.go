@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -62,5 +64,102 @@ func TestStreamNeedsUsableRecipients(t *testing.T) {
 		if _, err := Encrypt(io.Discard, recipients...); !errors.Is(err, ErrRecipient) {
 			t.Errorf("%d recipients: %v", len(recipients), err)
 		}
+	}
+}
+
+func TestAStreamToAPassphrase(t *testing.T) {
+	plain := bytes.Repeat([]byte("backup "), 30000)
+	var file bytes.Buffer
+	w, err := EncryptPassphrase(&file, []byte("words"), DefaultWorkFactor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := DecryptPassphrase(bytes.NewReader(file.Bytes()), []byte("words"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	for _, wrong := range []string{"", "word", "words "} {
+		if _, err := DecryptPassphrase(bytes.NewReader(file.Bytes()), []byte(wrong)); !errors.Is(err, ErrWrongPassphrase) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	r, err = DecryptPassphrase(bytes.NewReader(file.Bytes()[:file.Len()-1]), []byte("words"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); !errors.Is(err, ErrDamaged) {
+		t.Errorf("cut: %v", err)
+	}
+	key := encryptAll(t, plain, mustIdentity(t).Recipient())
+	if _, err := DecryptPassphrase(bytes.NewReader(key), []byte("words")); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a file to a key: %v", err)
+	}
+	if _, err := EncryptPassphrase(&file, nil, DefaultWorkFactor); err == nil {
+		t.Error("an empty passphrase is taken")
+	}
+	if _, err := EncryptPassphrase(&file, []byte("words"), MinWorkFactor-1); !errors.Is(err, ErrWorkFactor) {
+		t.Errorf("a low work factor: %v", err)
+	}
+	if e, err := LookAt(&file); err != nil || !e.Passphrase || len(e.Keys) > 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestWhatAnAgeFileSaysToEverybody(t *testing.T) {
+	var to, want []string
+	for range 12 { // more than a file of one key has room for
+		i := mustIdentity(t)
+		to, want = append(to, i.Recipient()), append(want, i.Fingerprint())
+	}
+	e, err := LookAt(bytes.NewReader(encryptAll(t, []byte("x"), to...)))
+	if err != nil || e.Passphrase || !slices.Equal(e.Keys, want) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	for _, other := range []string{"", "hello", "age-encryption.org/v1\n"} {
+		if _, err := LookAt(strings.NewReader(other)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%q: %v", other, err)
+		}
+	}
+}
+
+func TestASealedIdentityOpensInItsPlace(t *testing.T) {
+	k := testDataKey(1)
+	i, sealed, err := k.NewIdentity([]byte("here"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.OpenIdentity(sealed, []byte("here")); err != nil || got.Reveal() != i.Reveal() {
+		t.Errorf("%v", err)
+	}
+	if _, err := k.OpenIdentity(sealed, []byte("there")); !errors.Is(err, ErrOpen) {
+		t.Errorf("elsewhere: %v", err)
+	}
+	if _, err := testDataKey(2).OpenIdentity(sealed, []byte("here")); !errors.Is(err, ErrOpen) {
+		t.Errorf("with another key: %v", err)
+	}
+	if f, err := RecipientFingerprint(i.Recipient()); err != nil || f != i.Fingerprint() {
+		t.Errorf("%s, %v", f, err)
+	}
+	if _, err := RecipientFingerprint("age1x"); !errors.Is(err, ErrRecipient) {
+		t.Errorf("no recipient: %v", err)
+	}
+}
+
+func TestAMasterIsReadAsItWasWritten(t *testing.T) {
+	m := mustMaster(t)
+	if got, err := ParseMaster(m.File()); err != nil || got.Fingerprint() != m.Fingerprint() {
+		t.Errorf("%v", err)
+	}
+	if _, err := ParseMaster([]byte("hello\n")); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v", err)
 	}
 }

@@ -28,6 +28,16 @@ const (
 // file that opens knows the passphrase: this kind of method file cannot be
 // replaced by somebody who only writes to the disk.
 func WrapPassphrase(m *Master, passphrase []byte, workFactor int) ([]byte, error) {
+	to, err := newPassphraseRecipient(passphrase, workFactor)
+	if err != nil {
+		return nil, err
+	}
+	text := m.text()
+	defer clear(text)
+	return encryptKey(text, to)
+}
+
+func newPassphraseRecipient(passphrase []byte, workFactor int) (*age.ScryptRecipient, error) {
 	if workFactor < MinWorkFactor || workFactor > MaxWorkFactor {
 		return nil, fmt.Errorf("%w: %d is not between %d and %d", ErrWorkFactor, workFactor, MinWorkFactor, MaxWorkFactor)
 	}
@@ -36,9 +46,7 @@ func WrapPassphrase(m *Master, passphrase []byte, workFactor int) ([]byte, error
 		return nil, errors.New("the passphrase is empty")
 	}
 	to.SetWorkFactor(effectiveWorkFactor(workFactor))
-	text := m.text()
-	defer clear(text)
-	return encryptKey(text, to)
+	return to, nil
 }
 
 // effectiveWorkFactor is the one asked for, but in cheap tests.

@@ -49,6 +49,7 @@ type Config struct {
 
 	Session   SessionConfig
 	Retention RetentionConfig
+	Backup    BackupConfig
 	Metrics   MetricsConfig
 	Log       LogConfig
 	Version   string // shown by health and status

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +30,10 @@ func TestMain(m *testing.M) {
 		serveChild(data)
 		return
 	}
+	if data := os.Getenv(restoreEnv); data != "" {
+		restoreChild(data)
+		return
+	}
 	if data := os.Getenv(rollbackEnv); data != "" {
 		rollBackChild(data)
 		return
@@ -44,6 +47,7 @@ func serveChild(data string) {
 		Listen: "127.0.0.1:0", Data: data, Limits: server.NoLimits(), Log: server.LogConfig{Level: os.Getenv(levelEnv)},
 		Upgrade: true, Store: server.StoreConfig{TestOnlyStep: dieAfter, TestOnlyWrap: killedAt(os.Getenv(childKillEnv))}, Hosting: nowhere(),
 		Unseal: server.UnsealConfig{KeyFile: os.Getenv(keyFileEnv)},
+		Backup: server.BackupConfig{To: os.Getenv(keptEnv), Keep: server.KeepBackups{Newest: 2}},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -222,7 +226,7 @@ func crashSetup(t *testing.T, data string) (token string, writers []*writer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Initialize(t.Context(), server.InitOptions{KeyFile: filepath.Join(t.TempDir(), "key")})
+	_, err = s.Initialize(t.Context(), server.InitOptions{KeyFile: data + ".key"})
 	op := &client.Client{URL: "http://operator", Transport: s.Operator()}
 	_, errUser := op.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: api.NewSecret("a password")})
 	_, errRepo := op.AddLocalRepo(t.Context(), api.AddLocalRepo{RepoFullName: repo})

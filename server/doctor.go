@@ -31,6 +31,7 @@ var examiners = []examiner{
 	{"code host", true, (*Server).examineForge},
 	{"jobs", false, (*Server).examineJobs},
 	{"syncs", false, (*Server).examineSyncs},
+	{"backups", false, (*Server).examineBackups},
 	{"audit", false, (*Server).examineAudit},
 	{"memory", false, (*Server).examineMemory},
 	{"limits", false, (*Server).examineLimits},

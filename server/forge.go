@@ -241,7 +241,7 @@ func (c ForgeConfig) adapter(public, version string, now func() time.Time) (forg
 	if out.App, err = c.app(); err != nil {
 		return out, err
 	}
-	out.Roots, err = c.roots()
+	out.Roots, err = roots("forge.ca_file", c.CAFile)
 	return out, err
 }
 
@@ -260,17 +260,18 @@ func (c ForgeConfig) app() (*forge.App, error) {
 	return &forge.App{ID: c.AppID, Sign: sign}, nil
 }
 
-func (c ForgeConfig) roots() (*x509.CertPool, error) {
-	if c.CAFile == "" {
+// roots are the certificates in the file that a key names, nil for no file.
+func roots(key, file string) (*x509.CertPool, error) {
+	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.CAFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("forge.ca_file: %w", err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("forge.ca_file: %s holds no certificate in PEM", c.CAFile)
+		return nil, fmt.Errorf("%s: %s holds no certificate in PEM", key, file)
 	}
 	return pool, nil
 }

@@ -103,7 +103,7 @@ func (s *Server) listen() ([]address, error) {
 			Dir: filepath.Join(s.c.Data, tlsDir), Names: s.c.names(), Log: s.log, Now: s.c.TestOnlyNow,
 		})
 	}
-	public := s.public
+	public := http.Handler(facade{s, func(s *Server) http.Handler { return s.public }})
 	if s.c.TLS.Enabled() && !s.c.TLS.NoHSTS && !s.c.TLS.SelfSigned {
 		public = listen.StrictTransport(public)
 	}
@@ -120,12 +120,12 @@ func (s *Server) listen() ([]address, error) {
 	if a.err == nil {
 		l, err := listenOperator(s.c.Data)
 		if a.fail("listen for the operator", err); err == nil {
-			a.serve(l, s.httpServer(s.operator))
+			a.serve(l, s.httpServer(facade{s, func(s *Server) http.Handler { return s.operator }}))
 		}
 	}
 	for _, l := range a.take("listen for the metrics", inherited.Metrics, s.c.Metrics.Listen, s.c.SocketMode) {
 		s.metricsAddr = cmp.Or(s.metricsAddr, addressOf(l))
-		a.serve(l, s.httpServer(s.scraped))
+		a.serve(l, s.httpServer(facade{s, func(s *Server) http.Handler { return s.scraped }}))
 	}
 	s.listenPlain(&a, inherited.Redirect)
 	if a.err != nil {
@@ -218,6 +218,8 @@ func (s *Server) attend(ctx context.Context) (end func()) {
 
 // stateInWords is how the instance fares, for a service manager to show.
 func (s *Server) stateInWords() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	switch s.warden.State() {
 	case api.StateOK:
 		return "unsealed"

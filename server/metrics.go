@@ -40,7 +40,8 @@ func (s *Server) measure() {
 	s.metrics.Add(s.measureServer)
 	s.metrics.Add(s.measureData)
 	s.metrics.Add(s.measureFigures)
-	s.metrics.Add(s.jobs.Measure)
+	s.metrics.Add(func(p *metrics.Page) { s.jobs.Measure(p) })
+	s.metrics.Add(s.measureBackups)
 	s.metrics.Add(s.measureRotations)
 }
 
@@ -109,6 +110,8 @@ func (s *Server) measureForge() func(answered bool, took time.Duration) {
 
 // metricsPage is everything that is measured.
 func (s *Server) metricsPage() []byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	text, err := s.metrics.Text()
 	if err != nil {
 		s.log.Error("a part of the metrics could not be gathered", "error", err)

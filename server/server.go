@@ -37,26 +37,32 @@ const keyFileName = "coffer.key"
 
 // Server is one instance.
 type Server struct {
-	c        Config
-	log      *slog.Logger
-	db       *bolt.DB
-	store    *store.Store
-	warden   *warden.Warden
-	jobs     *jobs.Runner
-	metrics  *metrics.Registry
-	scraped  http.Handler // on a listener of its own
-	public   http.Handler
-	operator http.Handler
-	claim    string
-	ready    chan struct{}
-	stopping chan struct{}
-	stop     func() // closes stopping
-	addr     string
+	c          Config
+	log        *slog.Logger
+	plans      billing.Table
+	plan       billing.Plan
+	mu         sync.RWMutex // of what follows up to claim: a restore replaces it
+	serving    bool
+	db         *bolt.DB
+	store      *store.Store
+	warden     *warden.Warden
+	jobs       *jobs.Runner
+	metrics    *metrics.Registry
+	forgeCalls func(answered bool, took time.Duration)
+	scraped    http.Handler // on a listener of its own
+	public     http.Handler
+	operator   http.Handler
+	claim      string
+	ready      chan struct{}
+	stopping   chan struct{}
+	stop       func() // closes stopping
+	addr       string
 
 	started time.Time // by the wall clock, which tests may set
 	begun   time.Time // by the process's own
 
 	metricsAddr string
+	broken      chan error // why the instance cannot go on
 
 	certificates *listen.Certificates // nil without TLS
 	service      *listen.Service      // nil unless a service manager is told
@@ -93,16 +99,21 @@ func New(cfg Config) (*Server, error) {
 	case cfg.Plans.UpgradeURL == "":
 		cfg.Plans.UpgradeURL = cfg.PublicURL + "/errors/" + string(api.PlanLimit)
 	}
-	s := &Server{c: cfg, log: log, metrics: metrics.New(), ready: make(chan struct{}), stopping: make(chan struct{})}
+	s := &Server{
+		c: cfg, log: log, plans: plans, plan: plan, metrics: metrics.New(),
+		broken: make(chan error, 1), ready: make(chan struct{}), stopping: make(chan struct{}),
+	}
+	s.forgeCalls = s.measureForge()
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
-	if err := s.open(plans, plan); err != nil {
+	if err := s.open(); err != nil {
 		return nil, err
 	}
+	s.measure()
 	return s, nil
 }
 
-func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
-	host, err := s.c.codeHost(s.measureForge())
+func (s *Server) open() (err error) {
+	host, err := s.c.codeHost(s.forgeCalls)
 	if err != nil {
 		return err
 	}
@@ -114,7 +125,7 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if err != nil {
 		return err
 	}
-	payments, offers, err := s.c.payments(plans)
+	payments, offers, err := s.c.payments(s.plans)
 	if err != nil {
 		return err
 	}
@@ -126,11 +137,15 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 	if err != nil {
 		return err
 	}
+	kept, err := s.c.Backup.depot(s.c.Version)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.c.Data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
 	ctx := context.Background()
-	if s.db, s.store, err = openData(ctx, s.c, s.log); err != nil {
+	if err := s.openRecovered(ctx); err != nil {
 		return err
 	}
 	additive := s.c.Push.AdditiveClients
@@ -138,9 +153,10 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		additive = []string{"keyway-mcp/"}
 	}
 	s.warden = warden.New(warden.Config{
-		Store: s.store, File: s.db, OldCopies: func() ([]string, error) { return oldCopies(s.c.Data) }, Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
+		Store: s.store, File: s.db, Copier: s.db, OldCopies: func() ([]string, error) { return oldCopies(s.c.Data) },
+		Backups: s.backups(kept), Log: s.log, Version: s.c.Version, WorkFactor: s.c.Unseal.WorkFactor,
 		BatchReads: s.c.Audit.Reads == "batched", AdditiveClients: additive,
-		Plans: plans, Plan: plan, UpgradeURL: s.c.Plans.UpgradeURL,
+		Plans: s.plans, Plan: s.plan, UpgradeURL: s.c.Plans.UpgradeURL,
 		Payments: payments, Offers: offers, Origins: back,
 		SessionTTL:     s.c.Session.TTL,
 		TrashRetention: s.c.Retention.Trash, Status: httpd.Status, Now: s.c.TestOnlyNow,
@@ -150,14 +166,14 @@ func (s *Server) open(plans billing.Table, plan billing.Plan) (err error) {
 		ForgeCredential: s.c.Forge.credential(), Hosting: providers, SyncWait: s.c.TestOnlySyncWait,
 	})
 	s.jobs = jobs.New(s.warden, s.log, jobs.Table(s.warden))
-	s.measure()
 	s.started, s.begun = s.warden.Now(), time.Now()
 	start := warden.Start{
 		KeyFile: s.c.Unseal.KeyFile, Sources: s.c.Unseal.sources(),
 		NewKeyFile: filepath.Join(s.c.Data, keyFileName),
 	}
 	if s.claim, err = s.warden.Open(ctx, start); err != nil {
-		return errors.Join(err, s.Close())
+		s.jobs.Close()
+		return errors.Join(err, s.warden.Close(), s.store.Close())
 	}
 	s.face(back)
 	return nil
@@ -171,6 +187,7 @@ func (s *Server) face(back []string) {
 		Limits: httpd.Limits(s.c.Limits), Version: s.c.Version, Log: s.log, Now: s.c.TestOnlyNow, Jobs: s.jobs, Examine: s.Examine,
 		Metrics:     httpd.Metrics{Page: s.metricsPage, Token: s.c.Metrics.Token, Requests: s.metrics.Requests},
 		Fingerprint: s.Fingerprint,
+		Restore:     s.restoreHere,
 		Stopping:    s.stopping, ForgeName: s.c.Forge.name(), Subgroups: s.c.Forge.Kind == forge.KindGitLab, Origins: back,
 	}
 	s.public, s.operator, s.scraped = httpd.New(face), httpd.NewOperator(face), httpd.NewMetrics(face)
@@ -213,7 +230,11 @@ func (s *Server) Initialize(ctx context.Context, o InitOptions) (*api.Initialize
 
 // ClaimToken is what whoever initialises a fresh instance over the network must
 // know. It is "" once the instance is initialised.
-func (s *Server) ClaimToken() string { return s.claim }
+func (s *Server) ClaimToken() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.claim
+}
 
 // Ready is closed once the instance listens.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
@@ -239,22 +260,25 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, a := range all {
 		go func() { failed <- a.server.Serve(a.Listener) }()
 	}
+	s.mu.Lock()
+	s.serving = true
 	s.jobs.Start()
+	state := s.warden.State()
+	s.mu.Unlock()
 	attended := s.attend(ctx)
 	close(s.ready)
-	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", s.warden.State())
+	s.log.Info("listening", "address", s.addr, "url", s.c.PublicURL, "state", state)
 
 	running := len(all)
 	select {
 	case err = <-failed:
 		running--
+	case err = <-s.broken:
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
 	attended()
-	s.jobs.Close()
-	s.stop()
-	s.warden.StopSyncs()
+	s.halt()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 35*time.Second)
 	defer cancel()
 	for _, a := range all {
@@ -268,13 +292,15 @@ func (s *Server) Run(ctx context.Context) error {
 
 // Close ends the use of the data. Run must have returned.
 func (s *Server) Close() error {
-	if s.jobs != nil {
-		s.jobs.Close()
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jobs.Close()
 	s.stop()
 	return errors.Join(s.warden.Close(), s.store.Close())
 }
 
 // Operator is a transport to the instance in this process, with the powers of
 // the operator.
-func (s *Server) Operator() http.RoundTripper { return inProcess{s.operator} }
+func (s *Server) Operator() http.RoundTripper {
+	return inProcess{facade{s, func(s *Server) http.Handler { return s.operator }}}
+}

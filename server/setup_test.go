@@ -100,7 +100,7 @@ func TestTheFirstRunNeedsNoScript(t *testing.T) {
 			expect(t, s, 303, "/setup")
 		}
 	}
-	f.contains(f.shows("Claim token"), 200, "Not yet: it comes with <code>coffer restore</code>")
+	f.contains(f.shows("Claim token"), 200, "A restored one, from a backup")
 	f.contains(f.send("/setup/claim", "claim", "wrong"), 403, "not the claim token")
 	expect(t, f.send("/setup/claim", "claim", f.claim), 303, "/setup")
 

@@ -24,6 +24,9 @@ type Connection struct {
 
 var connections = table[Connection]{tagConnection, "connection"}
 
+// Connections are all connections of everybody.
+func (r Reader) Connections() ([]Connection, error) { return connections.list(r.kv) }
+
 // Connection is the connection with this id.
 func (r Reader) Connection(id ID) (Connection, error) { return connections.get(r.kv, id) }
 

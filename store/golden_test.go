@@ -114,6 +114,12 @@ func writeSamples(tx Tx) error {
 			return tx.PutJobRun(JobRun{Name: "trash", Started: 5, Ended: 6, Removed: 7, Error: "full"})
 		},
 		func() error {
+			return tx.AddBackupRun(BackupRun{ID: id(10), Started: 5, Ended: 6, Where: "/b", Name: "n", Size: 7, AuditNumber: 8, AuditLink: "l", Error: "full", Left: "locked"})
+		},
+		func() error {
+			return tx.PutDrill(Drill{At: 5, Where: "/b", Name: "n", Reason: "damaged", Said: "s", Good: "m", GoodAt: 4})
+		},
+		func() error {
 			return tx.AddCheckpoint(Checkpoint{Number: 8, Link: Link{8}, At: 6, Base: 7, Signature: []byte("signature")})
 		},
 		func() error { return tx.kv.Put(key(tagActivityLast, key(tagActivityVault, id(9))), place(nil, 12)) },

@@ -17,9 +17,11 @@ type Instance struct {
 	Version     string `cbor:"8,keyasint"`  // of the coffer that served it last
 	Recipient   string `cbor:"7,keyasint"`  // of the master key; "" until it was used once since this was kept
 
-	OldRootKey  []byte `cbor:"60,keyasint,omitempty"` // the root key that is being replaced, age file to the master key
-	MasterSince Millis `cbor:"61,keyasint,omitempty"` // when the master key was replaced last; 0 is never
-	Epoch       uint64 `cbor:"62,keyasint,omitempty"` // counts the root keys that were replaced
+	BackupKey       []byte `cbor:"50,keyasint,omitempty"` // opens backups for the restore drill, sealed under the system key
+	BackupRecipient string `cbor:"51,keyasint,omitempty"` // its public half
+	OldRootKey      []byte `cbor:"60,keyasint,omitempty"` // the root key that is being replaced, age file to the master key
+	MasterSince     Millis `cbor:"61,keyasint,omitempty"` // when the master key was replaced last; 0 is never
+	Epoch           uint64 `cbor:"62,keyasint,omitempty"` // counts the root keys that were replaced
 }
 
 // Method is one way to unseal: the master key in an age file of its own.

@@ -54,6 +54,11 @@ func (s *Store) Update(ctx context.Context, fn func(Tx) error) error {
 	return s.db.Update(ctx, func(tx kv.Tx) error { return fn(Tx{Reader{tx, &s.memos}, tx}) })
 }
 
+// Copy copies the data by way of its driver, and shows look the same snapshot.
+func (s *Store) Copy(ctx context.Context, by kv.Copier, look func(Reader) error) (kv.Copy, error) {
+	return by.Copy(ctx, func(r kv.Reader) error { return look(Reader{r, &s.memos}) })
+}
+
 // Close ends all use of the data.
 func (s *Store) Close() error { return s.db.Close() }
 

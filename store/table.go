@@ -18,8 +18,10 @@ const (
 	tagMethod         = 0x02 // method → Method
 	tagProbe          = 0x03 // → nothing; rewritten to see whether writing works
 	tagJob            = 0x04 // name → JobRun
+	tagBackup         = 0x05 // run → BackupRun
 	tagRotation       = 0x06 // kind vault → Rotation
 	tagErasure        = 0x07 // erasure → Erasure; without an erasure, → Compaction
+	tagDrill          = 0x08 // → Drill
 	tagUser           = 0x10 // user → User
 	tagUserForge      = 0x11 // forge 0x00 account → user
 	tagAPIKey         = 0x12 // key → APIKey

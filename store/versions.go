@@ -91,6 +91,17 @@ func (r Reader) Versions(last ID) ([]Version, error) {
 	return all, nil
 }
 
+// EachVersion calls fn for every version of every secret, oldest first.
+func (r Reader) EachVersion(fn func(Version) error) error {
+	return r.kv.Scan(kv.Prefix(key(tagVersion)), func(k, b []byte) error {
+		v, err := parseVersion(ID(k[1:]), b)
+		if err != nil {
+			return err
+		}
+		return fn(v)
+	})
+}
+
 func (tx Tx) addVersion(v Version) error {
 	k := make([]byte, 1, 1+16)
 	k[0] = tagVersion

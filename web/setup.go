@@ -49,6 +49,25 @@ type SetupUser struct {
 	Until    time.Time
 }
 
+// SetupRestore asks for a backup, and for what opens it.
+type SetupRestore struct {
+	Frame
+	Form  Form
+	Until time.Time
+}
+
+// SetupRestored says what was restored.
+type SetupRestored struct {
+	Frame
+	Made        time.Time
+	Record      uint64 // last one of the audit log
+	Fingerprint string // of the master key
+	KeyFile     string // or ""
+	NewKeyFile  bool
+	Unsealed    bool
+	Key         string // a new recovery key, or ""
+}
+
 // FirstVault makes a vault of a .env file.
 type FirstVault struct {
 	Frame
@@ -112,14 +131,16 @@ type UnsealMethod struct {
 	Threshold, Total int // of shares
 }
 
-func (Setup) file() string       { return "setup.html" }
-func (SetupMethod) file() string { return "setup_method.html" }
-func (SetupKey) file() string    { return "setup_key.html" }
-func (SetupCheck) file() string  { return "setup_check.html" }
-func (SetupUser) file() string   { return "setup_user.html" }
-func (FirstVault) file() string  { return "setup_vault.html" }
-func (Ready) file() string       { return "setup_ready.html" }
-func (Unseal) file() string      { return "unseal.html" }
+func (Setup) file() string         { return "setup.html" }
+func (SetupMethod) file() string   { return "setup_method.html" }
+func (SetupKey) file() string      { return "setup_key.html" }
+func (SetupCheck) file() string    { return "setup_check.html" }
+func (SetupUser) file() string     { return "setup_user.html" }
+func (SetupRestore) file() string  { return "setup_restore.html" }
+func (SetupRestored) file() string { return "setup_restored.html" }
+func (FirstVault) file() string    { return "setup_vault.html" }
+func (Ready) file() string         { return "setup_ready.html" }
+func (Unseal) file() string        { return "unseal.html" }
 
 const setUpTitle = "Set up this server"
 
@@ -139,6 +160,12 @@ func (SetupCheck) Title() string { return setUpTitle }
 func (SetupUser) Title() string { return setUpTitle }
 
 // Title is the page's title.
+func (SetupRestore) Title() string { return setUpTitle }
+
+// Title is the page's title.
+func (SetupRestored) Title() string { return "The backup is restored" }
+
+// Title is the page's title.
 func (FirstVault) Title() string { return "A vault from your .env" }
 
 // Title is the page's title.
@@ -148,6 +175,9 @@ func (r Ready) Title() string { return r.Repository + " is ready" }
 func (Unseal) Title() string { return "This vault is sealed" }
 
 const setupScript = "setup.js"
+
+// Script is the page's module.
+func (SetupRestore) Script() string { return "restore.js" }
 
 // Script is the page's module.
 func (Setup) Script() string { return setupScript }

@@ -18,14 +18,14 @@ var someDay = time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC)
 const installPage = "https://github.example/apps/coffer/installations/new"
 
 // samples are one page of each kind, and of each shape it can take.
-var samples = joined(entrySamples, setupSamples, operatorSamples, unsealMethodSamples,
+var samples = joined(entrySamples, setupSamples, operatorSamples, unsealMethodSamples, backupSamples,
 	vaultsSamples, matrixSamples, secretSamples, editSamples, importSamples, rawSamples, compareSamples, historySamples,
 	environmentsSamples, accessSamples, trashSamples,
 	syncsSamples, connectionsSamples,
 	activitySamples, keysSamples, orgsSamples, plansSamples, accountSamples)
 
 // evils are pages with markup in whatever somebody else can name.
-var evils = joined(entryEvils, setupEvils, operatorEvils, unsealMethodEvils,
+var evils = joined(entryEvils, setupEvils, operatorEvils, unsealMethodEvils, backupEvils,
 	vaultsEvils, matrixEvils, secretEvils, editEvils, importEvils, rawEvils, compareEvils, historyEvils,
 	environmentsEvils, accessEvils, trashEvils,
 	syncsEvils, connectionsEvils,

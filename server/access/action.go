@@ -137,6 +137,9 @@ const (
 	Rekey
 	KeysRotate
 	RotationList
+	BackupCreate
+	BackupList
+	BackupFetch
 
 	actionEnd
 )

@@ -156,4 +156,8 @@ var rows = [actionEnd]Row{
 	Rekey:        {Name: "rekey", Kinds: Operators}, // who asks for it shows an unseal method besides
 	KeysRotate:   {Name: "keys_rotate", Kinds: Operators},
 	RotationList: {Name: "rotation_list", Kinds: Operators},
+
+	BackupCreate: {Name: "backup_create", Kinds: Operators},
+	BackupList:   {Name: "backup_list", Kinds: Operators},
+	BackupFetch:  {Name: "backup_fetch", Kinds: Operators},
 }

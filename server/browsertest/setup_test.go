@@ -79,7 +79,7 @@ func TestTheFirstRun(t *testing.T) {
 	in, setup := serveFresh(t)
 	b := newBrowser(t, in.url)
 	b.open("/")
-	b.wants("Set up this server", "Not yet")
+	b.wants("Set up this server", "A restored one")
 	b.looksGood("setup")
 	b.fill("Claim token", "wrong")
 	b.press("Begin")

@@ -93,7 +93,7 @@ func newRoot(a *app) *cobra.Command {
 	section(root, "Vaults and access:", newLogin(a), newLogout(a), newWhoami(a), newSessions(a),
 		newVault(a), newEnv(a), newOrg(a), newKeys(a), newActivity(a), newOffline(a))
 	section(root, "Server:", newInit(a), newServe(a), newStatus(a), newHealth(a), newUnseal(a), newUnsealMethod(a), newSeal(a), newRekey(a), newRotate(a), newAdmin(a), newForge(a), newAudit(a), newCheck(a),
-		newCompact(a), newErase(a), newReceipt(a), newVerify(a), newDoctor(a), newRollbackUpgrade(a))
+		newBackup(a), newVerify(a), newRestore(a), newCompact(a), newErase(a), newReceipt(a), newDoctor(a), newRollbackUpgrade(a))
 	root.Long = `coffer keeps the secrets of a team's repositories: one vault for each
 repository, environments in a vault, secrets in an environment.
 

@@ -101,6 +101,21 @@ type settings struct {
 	Trash           time.Duration  `key:"retention.trash" default:"30d" help:"how long the trash keeps a secret"`
 	Versions        retention      `key:"retention.versions" help:"how long a replaced value is kept: keep, plan or a time like 90d (default: keep, or plan while billing is on)"`
 	Audit           retention      `key:"retention.audit" default:"plan" help:"how long activity is kept: keep, plan or a time like 90d"`
+	BackupTo        string         `key:"backup.to" help:"where backups are kept: a directory, or s3://bucket/prefix; without one none is made by itself"`
+	BackupEvery     time.Duration  `key:"backup.every" default:"24h" help:"how often a backup is made"`
+	BackupKeep      int            `key:"backup.keep" default:"7" help:"how many of the newest backups stay"`
+	BackupKeepDays  int            `key:"backup.keep_days" default:"7" help:"of how many days the last backup stays"`
+	BackupKeepWeeks int            `key:"backup.keep_weeks" default:"4" help:"of how many weeks the last backup stays"`
+	BackupPassFile  string         `key:"backup.passphrase_file" help:"file with a passphrase that opens backups, in place of the recovery key and key files"`
+	BackupPass      string         `key:"backup.passphrase" only:"env"`
+	DrillEvery      time.Duration  `key:"backup.drill_every" default:"7d" help:"how often the newest backup is fetched back and tried"`
+	S3Endpoint      string         `key:"backup.s3.endpoint" help:"address of the store that speaks S3 (default: Amazon's)"`
+	S3Region        string         `key:"backup.s3.region" default:"us-east-1" help:"region of the bucket"`
+	S3Addressing    string         `key:"backup.s3.addressing" default:"auto" oneof:"auto,path,host" help:"where the bucket's name stands in an address: path, host, or auto"`
+	S3AccessKey     string         `key:"backup.s3.access_key" help:"id of the key that opens the bucket"`
+	S3SecretFile    string         `key:"backup.s3.secret_key_file" help:"file with the secret of that key"`
+	S3Secret        string         `key:"backup.s3.secret_key" only:"env"`
+	S3CA            string         `key:"backup.s3.ca_file" help:"certificates in PEM that vouch for the store, instead of the system's"`
 	MetricsListen   string         `key:"metrics.listen" help:"address for metrics alone, as HOST:PORT, open to whoever reaches it"`
 	MetricsFile     string         `key:"metrics.token_file" help:"file with the token that opens /metrics on the main address"`
 	MetricsToken    string         `key:"metrics.token" only:"env"`
@@ -141,9 +156,23 @@ func (s settings) config() server.Config {
 		},
 		Session:   server.SessionConfig{TTL: s.SessionTTL},
 		Retention: server.RetentionConfig{Trash: s.Trash, Versions: s.Versions.Retention, Audit: s.Audit.Retention},
+		Backup:    s.backup(),
 		Metrics:   server.MetricsConfig{Listen: s.MetricsListen, Token: s.MetricsToken, TokenFile: s.MetricsFile},
 		Log:       server.LogConfig{Level: s.Level, Format: s.Format},
 		Version:   programVersion(),
+	}
+}
+
+// backup is where backups are kept.
+func (s settings) backup() server.BackupConfig {
+	return server.BackupConfig{
+		To: s.BackupTo, Every: s.BackupEvery, DrillEvery: s.DrillEvery,
+		Keep:       server.KeepBackups{Newest: s.BackupKeep, Days: s.BackupKeepDays, Weeks: s.BackupKeepWeeks},
+		Passphrase: s.BackupPass, PassphraseFile: s.BackupPassFile,
+		S3: server.S3Config{
+			Endpoint: s.S3Endpoint, Region: s.S3Region, Addressing: s.S3Addressing, AccessKey: s.S3AccessKey,
+			SecretKey: s.S3Secret, SecretKeyFile: s.S3SecretFile, CAFile: s.S3CA,
+		},
 	}
 }
 

@@ -105,6 +105,9 @@ func mustHaveData(dir string) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return errNotOwner(dir)
 	}
+	if errors.Is(err, fs.ErrNotExist) && server.RestorePending(dir) {
+		return nil // opening the data finishes it
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return failf(exitNotFound, "There is no coffer data in %s.\nName the directory with --data, or prepare it: coffer init --data %s", dir, dir)
 	}

@@ -66,10 +66,11 @@ type statusReport struct {
 	Server  string `json:"server"`
 	Running bool   `json:"running"`
 	api.Status
-	Facts    *api.Facts      `json:"facts,omitempty"`
-	Troubles []api.Diagnosis `json:"troubles,omitempty"`
-	Jobs     []api.Job       `json:"jobs,omitempty"`
-	Keys     *api.Rotations  `json:"keys,omitempty"`
+	Facts    *api.Facts       `json:"facts,omitempty"`
+	Troubles []api.Diagnosis  `json:"troubles,omitempty"`
+	Jobs     []api.Job        `json:"jobs,omitempty"`
+	Keys     *api.Rotations   `json:"keys,omitempty"`
+	Backups  *api.KeptBackups `json:"backups,omitempty"`
 }
 
 func runStatus(ctx context.Context, o statusOptions, c *client.Client, out *console) error {
@@ -110,7 +111,10 @@ func (r *statusReport) ask(ctx context.Context, c *client.Client) (err error) {
 	if !r.Initialized || r.Sealed {
 		return nil
 	}
-	if r.Keys, err = c.Rotations(ctx); err == nil && r.Running {
+	if r.Keys, err = c.Rotations(ctx); err == nil {
+		r.Backups, err = c.KeptBackups(ctx, true)
+	}
+	if err == nil && r.Running {
 		r.Jobs, err = c.Jobs(ctx)
 	}
 	return err
@@ -149,6 +153,11 @@ func (r *statusReport) rows() [][2]string {
 	}
 	if r.Keys != nil {
 		for _, row := range rotationRows(r.Keys) {
+			rows = append(rows, [2]string{row[0], row[1]})
+		}
+	}
+	if r.Backups != nil {
+		for _, row := range backupRows(r.Backups) {
 			rows = append(rows, [2]string{row[0], row[1]})
 		}
 	}

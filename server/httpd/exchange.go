@@ -63,7 +63,7 @@ func (f *face) handle(r route) gin.HandlerFunc {
 
 // within is the context of a request: how long it may take.
 func (f *face) within(parent context.Context, r route) (context.Context, context.CancelFunc) {
-	if lasting[r.action] {
+	if lasting[r.action] || r.path == restorePath {
 		return f.untilStopping(parent)
 	}
 	return context.WithTimeout(parent, f.patience)
@@ -96,6 +96,9 @@ func (x *exchange) sealed() error {
 	path := x.r.URL.Path
 	if path != "/v1" && !strings.HasPrefix(path, "/v1/") {
 		return nil
+	}
+	if path == backupPath && x.r.Method == http.MethodPost && x.operator {
+		return nil // what it makes of sealed data is sealed
 	}
 	if path == "/v1/health" || path == openAPIPath || strings.HasPrefix(path, "/v1/sys/") || path == doctorPath && x.operator {
 		return nil

@@ -213,6 +213,8 @@ const (
 	sessionEnded notice = "session-ended"
 	vaultCreated notice = "vault-created"
 	jobRun       notice = "job-run"
+	backupRun    notice = "backup-run"
+	drillRun     notice = "drill-run"
 	userAdded    notice = "user-added"
 
 	dataCompacted  notice = "data-compacted"
@@ -277,6 +279,8 @@ var notices = map[notice]string{
 	fileImported: "What you chose is stored.",
 	vaultCreated: "The vault is there, with three environments to begin with.",
 	jobRun:       "The job was done, or is being done.",
+	backupRun:    "The backup was made, or is being made.",
+	drillRun:     "The newest backup is tried. How that goes is said here.",
 	userAdded:    "The user can sign in now.",
 	passwordSet:  "The new password is good from now on. The user is signed out everywhere.",
 

@@ -13,6 +13,7 @@ package httpd
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -52,6 +53,10 @@ type Config struct {
 	Version string       // shown by health and status
 	Log     *slog.Logger // default: none
 	Now     func() time.Time
+
+	// Restore makes what a backup holds the data of a server that nobody has set up.
+	// Nil is never.
+	Restore func(ctx context.Context, file io.Reader, with api.OpenBackup) (*api.Restored, error)
 
 	// Stopping is closed when the server stops: requests without a time limit
 	// end then. Nil is never.

@@ -41,7 +41,7 @@ import (
 // API: whatever happens, they answer with a page.
 func pages() []route {
 	return slices.Concat(
-		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(), unsealMethodPages(), rotationPages(), storagePages(),
+		signInPages(), setupPages(), unsealPages(), devicePages(), operatorPages(), unsealMethodPages(), rotationPages(), backupPages(), storagePages(),
 		vaultPages(), secretPages(), editPages(), importPages(), rawPages(), comparePages(), historyPages(),
 		environmentPages(), accessPages(), trashPages(), settingsPages(),
 		syncPages(), connectionPages(),

@@ -197,7 +197,7 @@ func TestEveryPageIsInItsBucket(t *testing.T) {
 	want := map[string]string{"POST /login": "10", "GET /login/callback": "10", "GET /static/:name": "",
 		// These have the throttle of whatever tries a key.
 		"POST /setup/claim": "", "POST /setup/method": "", "POST /setup/another": "", "POST /setup/check": "",
-		"POST /setup/user": "", "POST /setup/leave": "", "POST /unseal": ""}
+		"POST /setup/user": "", "POST /setup/leave": "", "POST /setup/restore": "", "POST /unseal": ""}
 	for _, r := range pages() {
 		limit, special := want[r.method+" "+r.path]
 		if !special {

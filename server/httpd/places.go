@@ -60,6 +60,7 @@ var operatorPlaces = []place{
 	{name: "Users", path: localUsersPath, local: true},
 	{name: "Organizations", path: localOrgsPath, local: true},
 	{name: "Repositories", path: localReposPath, local: true},
+	{name: "Backups", path: backupsPage},
 	{name: "Storage", path: storagePath},
 }
 

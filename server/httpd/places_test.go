@@ -37,12 +37,12 @@ func TestANewPageFindsItsPlace(t *testing.T) {
 	if got := placesIn(at(planPath, planPath).tabs(orgPlaces, orgPath, "/orgs/acme")); got != "Members and permissions /orgs/acme, Plan /orgs/acme/plan page" {
 		t.Errorf("on the plan there are %s", got)
 	}
-	if got := placesIn(at(localReposPath + "/grants").operatorTabs()); got != "Server /operator, Health /operator/health, Keys /operator/keys, Users /operator/users, Organizations /operator/orgs, Repositories /operator/repos true, Storage /operator/storage" {
+	if got := placesIn(at(localReposPath + "/grants").operatorTabs()); got != "Server /operator, Health /operator/health, Keys /operator/keys, Users /operator/users, Organizations /operator/orgs, Repositories /operator/repos true, Backups /operator/backups, Storage /operator/storage" {
 		t.Errorf("the operator has %s", got)
 	}
 	elsewhere := at(operatorPath)
 	elsewhere.gate = &doorman{forge: "gitea"}
-	if got := placesIn(elsewhere.operatorTabs()); got != "Server /operator page, Health /operator/health, Keys /operator/keys, Storage /operator/storage" {
+	if got := placesIn(elsewhere.operatorTabs()); got != "Server /operator page, Health /operator/health, Keys /operator/keys, Backups /operator/backups, Storage /operator/storage" {
 		t.Errorf("with another code host, the operator has %s", got)
 	}
 	in := at(syncRunPath).inside(&api.Vault{RepoOwner: "acme", RepoName: "api", Permission: new("read")})

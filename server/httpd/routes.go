@@ -140,6 +140,9 @@ func routes() []route {
 		{get, "/v1/operator/erasures", access.ErasureList, inGeneral, answer((*door).Erasures)},
 		{post, "/v1/operator/erasures", access.VaultErase, inGeneral, answer((*door).EraseVault)},
 		{get, "/v1/operator/erasures/:id", access.ErasureGet, inGeneral, answer((*door).Erasure)},
+		{post, backupPath, access.BackupCreate, inGeneral, makeBackup},
+		{get, backupPath, access.BackupList, inGeneral, answer((*door).KeptBackups)},
+		{get, backupPath + "/:file", access.BackupFetch, inGeneral, fetchBackup},
 	}
 	return slices.Concat(gated, integrationRoutes(), open)
 }
@@ -173,6 +176,8 @@ var lasting = map[access.Action]bool{
 	access.VaultActivityExport: true,
 	access.AuditExport:         true,
 	access.AuditVerify:         true,
+	access.BackupCreate:        true,
+	access.BackupFetch:         true,
 }
 
 func seal(w *door, ctx context.Context, who warden.Caller, _ api.Empty) error {

@@ -15,6 +15,7 @@ import (
 
 const (
 	setupPath   = "/setup"
+	restorePath = setupPath + "/restore"
 	setupCookie = "coffer_setup" // the ticket of the browser that sets the server up
 
 	localForge = "local" // the kind of the built-in code host
@@ -26,6 +27,7 @@ func setupPages() []route {
 	return append(firstVaultPages(), []route{
 		{method: get, path: setupPath, bucket: inGeneral, run: always(setup)},
 		{method: post, path: setupPath + "/claim", bucket: exempt, run: always(trying(claimSetup))},
+		{method: post, path: restorePath, bucket: exempt, run: always(restoreSetup)},
 		{method: post, path: setupPath + "/method", bucket: exempt, run: setupStep(chooseMethod)},
 		{method: post, path: setupPath + "/another", bucket: exempt, run: setupStep(anotherKey)},
 		{method: post, path: setupPath + "/check", bucket: exempt, run: setupStep(checkKey)},
@@ -100,6 +102,8 @@ func setup(x *exchange) error {
 // dueStep is the page of the step that is due.
 func (x *exchange) dueStep(s *warden.Setting, f web.Form) web.Page {
 	switch {
+	case s.Step == warden.StepRestore:
+		return web.SetupRestore{Form: f, Until: s.Expires}
 	case s.Step == warden.StepUser:
 		st := x.Warden.Status(x.ctx)
 		return web.SetupUser{Form: f, Forge: x.forgeName(), ForgeURL: st.Forge.URL, Until: s.Expires}
@@ -129,8 +133,11 @@ const ticketTime = 24 * time.Hour
 
 func claimSetup(x *exchange, form url.Values) error {
 	ticket, err := x.Warden.ClaimSetup(x.ctx, api.NewSecret(form.Get("claim")))
+	if err == nil && form.Get("kind") == "restore" {
+		err = x.Warden.ChooseRestore(x.ctx, ticket)
+	}
 	if err != nil {
-		return x.again(err, form, nil, func(f web.Form) (web.Page, error) { return web.Setup{Form: f}, nil })
+		return x.again(err, form, []string{"kind"}, func(f web.Form) (web.Page, error) { return web.Setup{Form: f}, nil })
 	}
 	x.setCookie(setupCookie, x.pages.Path(setupPath), ticket.Reveal(), x.Now().Add(ticketTime))
 	x.leadTo(setupPath)

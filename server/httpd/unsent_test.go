@@ -15,7 +15,7 @@ import (
 // or do not need to be, and the device login, which leads back to its code.
 func TestEveryFormIsGivenBack(t *testing.T) {
 	own := []string{signInPath, "/logout", devicePath, devicePath + "/approve", devicePath + "/deny", unsealPath,
-		setupPath + "/claim", setupPath + "/method", setupPath + "/another", setupPath + "/check", setupPath + "/user", setupPath + "/leave", setupPath + "/recovery-key", unsealMethodsPath + "/file"}
+		setupPath + "/claim", setupPath + "/method", setupPath + "/another", setupPath + "/check", setupPath + "/user", setupPath + "/leave", setupPath + "/recovery-key", restorePath, unsealMethodsPath + "/file"}
 	h := testFace(&doorman{identify: api.Errorf(api.Unauthorized, "No.")})
 	for _, r := range pages() {
 		if r.method != post || slices.Contains(own, r.path) {

@@ -55,7 +55,20 @@ func Table(w *warden.Warden) []Job {
 			Job{Name: "payment-events", Every: 24 * time.Hour, Run: w.ExpirePaymentEvents},
 		)
 	}
-	return all
+	return append(all, backupJobs(w)...)
+}
+
+// backupJobs are those of backups, where they are kept somewhere. The drill comes
+// after the backup, so that a fresh server has one to try.
+func backupJobs(w *warden.Warden) []Job {
+	plan := w.BackupPlan()
+	if plan.Depot == nil {
+		return nil
+	}
+	return []Job{
+		{Name: "backups", Every: plan.Every, Run: w.BackUp, Keeps: true},
+		{Name: "drill", Every: plan.DrillEvery, Run: keeping(w.Drill), Keeps: true},
+	}
 }
 
 // keeping is for work that removes nothing.

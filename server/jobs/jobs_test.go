@@ -32,12 +32,19 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
+	return newHouseWith(t, func(s *store.Store) warden.Config {
+		return warden.Config{Store: s, Log: slog.New(slog.DiscardHandler)}
+	})
+}
+
+func newHouseWith(t *testing.T, config func(*store.Store) warden.Config) *house {
+	t.Helper()
 	db, err := bolt.Open(filepath.Join(t.TempDir(), "data.db"), bolt.Options{NoSync: true})
 	must(t, err)
 	s, err := store.Open(t.Context(), kvtest.Twice(db))
 	must(t, err)
 	h := &house{key: filepath.Join(t.TempDir(), "key")}
-	h.Warden = warden.New(warden.Config{Store: s, Log: slog.New(slog.DiscardHandler)})
+	h.Warden = warden.New(config(s))
 	t.Cleanup(func() { must(t, errors.Join(h.Warden.Close(), s.Close())) })
 	_, err = h.SetUp(t.Context(), warden.Setup{KeyFile: h.key})
 	must(t, err)

@@ -40,6 +40,7 @@ type Instance struct {
 
 	t        testing.TB
 	config   server.Config
+	keyFile  string
 	stop     func()
 	validate bool
 	pinned   http.RoundTripper // to an instance that nobody vouches for
@@ -60,7 +61,8 @@ func New(t testing.TB, options ...func(*server.Config)) *Instance {
 	t.Helper()
 	in := instance(t, options)
 	s := in.open()
-	made, err := s.Initialize(t.Context(), server.InitOptions{KeyFile: filepath.Join(t.TempDir(), "coffer.key")})
+	in.keyFile = filepath.Join(t.TempDir(), "coffer.key")
+	made, err := s.Initialize(t.Context(), server.InitOptions{KeyFile: in.keyFile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +95,18 @@ func instance(t testing.TB, options []func(*server.Config)) *Instance {
 		o(&in.config)
 	}
 	in.Data = in.config.Data
+	return in
+}
+
+// KeyFile is the key file that an instance made by New is unsealed with.
+func (in *Instance) KeyFile() string { return in.keyFile }
+
+// Serving runs an instance that was made without this package, until the test ends.
+func Serving(t testing.TB, s *server.Server, data string) *Instance {
+	t.Helper()
+	in := &Instance{t: t, Data: data, Log: new(Log)}
+	in.serve(s)
+	t.Cleanup(func() { in.stop() })
 	return in
 }
 

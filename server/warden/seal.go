@@ -208,6 +208,7 @@ func (w *Warden) unseal(ctx context.Context, req api.Unseal) error {
 	if err != nil {
 		return err
 	}
+	w.haveBackupKey(ctx, keys, instance)
 	w.keys.Store(keys)
 	w.syncs.rouse()
 	w.log.InfoContext(ctx, "unsealed", "key", instance.Fingerprint)

@@ -82,6 +82,9 @@ func (w *Warden) setUp(ctx context.Context, s Setup) (*api.Initialized, error) {
 	if w.start.initialized.Load() {
 		return nil, errInitialized()
 	}
+	if w.start.wizard.busy {
+		return nil, errRestoring()
+	}
 	if s.Admin != nil {
 		if err := w.builtIn(); err != nil {
 			return nil, err
@@ -242,6 +245,9 @@ func newInstance(m *crypto.Master, ids *store.IDs, now time.Time) (*keyring, sto
 	_, _ = rand.Read(secret[:]) // never fails since Go 1.24
 	i.TokenKey = system.Seal(nil, secret[:], tokenKeyContext)
 	base, err := newAuditKeys(system, &i, now)
+	if err == nil {
+		err = newBackupKey(system, &i)
+	}
 	if err != nil {
 		root.Destroy()
 		return nil, i, base, err

@@ -141,6 +141,9 @@ func (s *sides) here(ctx context.Context) error {
 	return err
 }
 
+// ledgerPlace is where the key of a vault's fingerprints stands.
+func ledgerPlace(vault store.ID) []byte { return crypto.RecordContext(vault, "vault/ledger") }
+
 // ledgerOf opens the key of a vault's fingerprints, which is made at its first use.
 func (w *Warden) ledgerOf(ctx context.Context, v *visit) (*crypto.Ledger, error) {
 	for {
@@ -153,8 +156,6 @@ func (w *Warden) ledgerOf(ctx context.Context, v *visit) (*crypto.Ledger, error)
 		}
 	}
 }
-
-func ledgerPlace(vault store.ID) []byte { return crypto.RecordContext(vault, "vault/ledger") }
 
 // openLedger opens it with the data key that there is in the same snapshot: a
 // rotation may replace both at any time.

@@ -41,6 +41,12 @@ type Config struct {
 	Store *store.Store
 	Log   *slog.Logger
 
+	// Copier copies the data of Store, for backups; without it there are none.
+	Copier kv.Copier
+
+	// Backups say where and when backups are made without anybody asking.
+	Backups Backups
+
 	// File is what the store keeps its data in, to measure it and to write it anew;
 	// nil where there is none.
 	File kv.Rewriter
@@ -132,7 +138,8 @@ type Warden struct {
 	rotator     *rotator
 	ready       readiness
 	tallies     *tallies
-	sealing     sync.Mutex // one initialisation, unsealing or sealing at a time
+	copying     chan struct{} // holds a token while a backup is made
+	sealing     sync.Mutex    // one initialisation, unsealing or sealing at a time
 	start       startState
 	closing     context.CancelFunc
 	workers     sync.WaitGroup
@@ -164,6 +171,7 @@ func New(c Config) *Warden {
 	}
 	w.forge = c.Forge(directory{w})
 	w.uses = newKeyUses()
+	w.copying = make(chan struct{}, 1)
 	w.passwords = newPasswords(c.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.closing = cancel

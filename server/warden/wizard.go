@@ -27,6 +27,7 @@ const byWizard = "setup"
 
 // Steps of the wizard.
 const (
+	StepRestore  = "restore"  // a backup, in place of everything else
 	StepMethod   = "method"   // how the instance is unsealed
 	StepRecovery = "recovery" // the recovery key: shown, then asked for
 	StepUser     = "user"     // the first user
@@ -46,6 +47,9 @@ type wizard struct {
 	group  int              // asked for, from 1
 	wanted string           // the characters of that group
 	saved  bool
+
+	restore bool // a backup is to be restored
+	busy    bool // it is being sent
 }
 
 func (z *wizard) clear() { *z = wizard{} }
@@ -100,6 +104,8 @@ func (w *Warden) hold(ticket api.Secret) (*wizard, error) {
 		err = errInitialized()
 	case z.until.IsZero(), subtle.ConstantTimeCompare(hash[:], z.holder[:]) != 1:
 		err = errNotClaimed()
+	case z.busy:
+		err = errRestoring()
 	}
 	if err != nil {
 		w.sealing.Unlock()
@@ -126,6 +132,10 @@ func (w *Warden) Setting(_ context.Context, ticket api.Secret) (*Setting, error)
 	}
 	defer w.sealing.Unlock()
 	s := &Setting{Step: StepMethod, Expires: z.until}
+	if z.restore {
+		s.Step = StepRestore
+		return s, nil
+	}
 	if z.draft == nil {
 		s.KeyFile = w.setupOf(api.Setup{}).KeyFile
 		return s, nil

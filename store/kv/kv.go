@@ -17,6 +17,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"io"
 )
 
 var (
@@ -131,6 +132,22 @@ type DB interface {
 	// later ones with ErrClosed, and releases everything. It must not be called
 	// from within one. A second Close does nothing and returns nil.
 	Close() error
+}
+
+// Copier is a DB whose driver can copy all of it while it is in use.
+type Copier interface {
+	// Copy makes a copy of the data as of now, and shows look the same snapshot,
+	// so that what is said about the copy fits it. The copy is whole and checked
+	// when Copy returns; reads and writes went on meanwhile.
+	Copy(ctx context.Context, look func(Reader) error) (Copy, error)
+}
+
+// Copy is a copy of a DB as one data file. It is read once; Close removes it.
+type Copy interface {
+	io.ReadCloser
+
+	// Size is the length of the file in bytes.
+	Size() int64
 }
 
 // Rewriter is a DB whose data lie in a file, which can be measured and written

@@ -95,6 +95,13 @@ func (w *world) succeed() {
 	w.operator("POST /v1/operator/forge/check", "", 200)
 	w.operator("GET /v1/operator/audit/export", "", 200)
 	w.operator("POST /v1/operator/audit/verify", "", 200)
+	w.operator("POST /v1/operator/backups", "", 200)
+	w.operator("GET /v1/operator/backups", "", 200)
+	w.operator("POST /v1/operator/jobs/backups/run", "", 200)
+	w.operator("POST /v1/operator/jobs/drill/run", "", 200)
+	kept := w.text(w.operator("GET /v1/operator/backups?brief=false", "", 200), "backups.0.name")
+	w.operator("GET /v1/operator/backups/"+kept, "", 200)
+	w.operator("GET /v1/operator/backups/none", "", 404)
 	w.as("figures", "GET /metrics", "", 200)
 	w.as("", "GET /metrics", "", 401)
 

@@ -38,8 +38,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	v := newHosting(t)
-	in := servertest.New(t, func(c *server.Config) { c.Metrics.Token = "figures" }, v.reach).Validate()
+	v, backups := newHosting(t), t.TempDir()
+	in := servertest.New(t, func(c *server.Config) { c.Metrics.Token, c.Backup.To = "figures", backups }, v.reach).Validate()
 	_, err := in.Operator.AddLocalUser(t.Context(), api.AddLocalUser{Username: "ann", Password: api.NewSecret(servertest.Password)})
 	if err != nil {
 		t.Fatal(err)
@@ -274,5 +274,6 @@ var wrongQueries = map[string]string{"authorizeProvider": "?redirect_uri=nowhere
 // wrongBodies break a rule where an empty object breaks none.
 var wrongBodies = map[string]string{
 	"startDeviceLogin":   `{"repository":"x"}`,
+	"makeBackup":         `{"passphrase":"short"}`,
 	"removeUnsealMethod": `{"proof":{"key":"x","passphrase":"y"}}`,
 }

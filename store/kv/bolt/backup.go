@@ -13,44 +13,76 @@ import (
 // Backup writes a copy of the data as of now to w and returns the number of
 // bytes written. The copy is a data file that Open takes. Reads and writes go
 // on meanwhile.
-//
-// The copy is made beside the data file and verified first, and only then sent:
-// a slow w must not hold a snapshot, which would keep all pages that are freed
-// meanwhile from being reused, and a damaged copy must not pass as a backup.
-// It needs as much free disk as the data, and returns kv.ErrFull without.
 func (d *DB) Backup(ctx context.Context, w io.Writer) (int64, error) {
-	n, err := d.backup(ctx, w)
+	c, err := d.Copy(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	n, err := io.Copy(w, during(ctx, c))
 	if err != nil {
 		return n, fmt.Errorf("back up %s: %w", d.path, explain(err, d.path))
 	}
 	return n, nil
 }
 
-func (d *DB) backup(ctx context.Context, w io.Writer) (int64, error) {
+// Copy is part of kv.Copier.
+//
+// The copy is made beside the data file and verified first, and only then handed
+// out: a slow receiver must not hold a snapshot, which would keep all pages that
+// are freed meanwhile from being reused, and a damaged copy must not pass as a
+// backup. It needs as much free disk as the data, and returns kv.ErrFull without.
+func (d *DB) Copy(ctx context.Context, look func(kv.Reader) error) (kv.Copy, error) {
 	if err := d.ready(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
-	spool, err := os.CreateTemp(filepath.Dir(d.path), filepath.Base(d.path)+".backup-*")
-	if err != nil {
-		return 0, err
+	spool, err := newSpool(d.path)
+	if err == nil {
+		if err = d.spool(ctx, spool, look); err == nil {
+			return spool, nil
+		}
+		_ = spool.Close()
 	}
-	// A crash must not leave a copy behind. Where an open file cannot be
-	// removed, this fails and the second try below does it.
-	_ = os.Remove(spool.Name())
-	defer os.Remove(spool.Name())
-	defer spool.Close()
-	size, err := d.copyTo(ctx, spool)
-	if err != nil {
-		return 0, err
-	}
-	if err := verify(ctx, spool, size); err != nil {
-		return 0, err
-	}
-	return io.Copy(w, during(ctx, io.NewSectionReader(spool, 0, size)))
+	return nil, fmt.Errorf("back up %s: %w", d.path, explain(err, d.path))
 }
 
-// copyTo writes a snapshot of the whole file to f.
-func (d *DB) copyTo(ctx context.Context, f *os.File) (n int64, err error) {
+// spool fills and verifies a copy.
+func (d *DB) spool(ctx context.Context, s *spool, look func(kv.Reader) error) error {
+	paced := &pacedFile{f: s.f}
+	size, err := d.copyTo(ctx, paced, look)
+	if err != nil {
+		return err
+	}
+	s.SectionReader = io.NewSectionReader(paced, 0, size)
+	return verify(ctx, paced, size)
+}
+
+// spool is a copy in a file that has no name any more.
+type spool struct {
+	*io.SectionReader
+	f *os.File
+}
+
+func newSpool(path string) (*spool, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".backup-*")
+	if err != nil {
+		return nil, err
+	}
+	// A crash must not leave a copy behind. Where an open file cannot be
+	// removed, this fails and Close does it.
+	_ = os.Remove(f.Name())
+	return &spool{f: f}, nil
+}
+
+// Close is part of kv.Copy.
+func (s *spool) Close() error {
+	err := s.f.Close()
+	_ = os.Remove(s.f.Name())
+	return err
+}
+
+// copyTo writes a snapshot of the whole file to f, piece by piece, and shows it to look.
+func (d *DB) copyTo(ctx context.Context, f io.Writer, look func(kv.Reader) error) (n int64, err error) {
 	h := d.holding()
 	defer h.letGo()
 	t, err := d.begin(h, false)
@@ -58,6 +90,16 @@ func (d *DB) copyTo(ctx context.Context, f *os.File) (n int64, err error) {
 		return 0, err
 	}
 	defer d.rollback(t)
+	if look != nil {
+		s := &snapshot{}
+		err := guard(func() error {
+			s.bucket = t.Bucket(bucketName)
+			return look(s)
+		})
+		if s.ended = true; err != nil {
+			return 0, err
+		}
+	}
 	return t.WriteTo(writerDuring{ctx, f})
 }
 

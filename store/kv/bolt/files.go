@@ -49,7 +49,7 @@ func (d *DB) write(ctx context.Context, path string) (err error) {
 			os.Remove(path)
 		}
 	}()
-	size, err := d.copyTo(ctx, f)
+	size, err := d.copyTo(ctx, f, nil)
 	if err != nil {
 		return err
 	}
