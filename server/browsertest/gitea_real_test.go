@@ -101,6 +101,7 @@ func (g *realGitea) signInThere(b *browser, user, password string) {
 // labelled, so the test must know them.
 func (b *browser) enterInto(css, text string) {
 	b.t.Helper()
+	b.drawn()
 	focus := fmt.Sprintf(`(e => { e?.focus(); return e !== null && e === document.activeElement })(document.querySelector(%q))`, css)
 	if !get(b, chromedp.Evaluate[bool](focus)) {
 		b.t.Fatalf("the page at %s has no %s that takes keys:\n%s", b.at(), css, b.text())
