@@ -58,6 +58,7 @@ func (s *Server) Examine(ctx context.Context, quick bool) *api.Report {
 func (s *Server) facts(ctx context.Context) *api.Facts {
 	f := &api.Facts{PublicURL: s.c.PublicURL, DataBytes: s.db.Size()}
 	if s.running() {
+		f.Fingerprint = s.certificates.Fingerprint()
 		f.StartedAt = new(api.At(s.started))
 	}
 	if free, err := freeDisk(s.c.Data); err == nil {
@@ -138,6 +139,8 @@ func (s *Server) examineNetwork(context.Context) []api.Diagnosis {
 	at := cmp.Or(s.addr, s.c.Listen)
 	here := loopback(at)
 	switch {
+	case s.c.TLS.Enabled():
+		return []api.Diagnosis{fine("Clients come through " + s.c.PublicURL + ", and the server itself encrypts at " + at + ".")}
 	case public.Scheme == "https" && len(s.c.TrustedProxies) == 0:
 		return []api.Diagnosis{warning(
 			"Clients come through "+s.c.PublicURL+", and the server speaks plain HTTP at "+at+", so a proxy must stand before it; but trusted_proxies names none. Every client seems to come from the proxy's address: they share one rate limit, and the audit log shows that address.",
@@ -149,7 +152,7 @@ func (s *Server) examineNetwork(context.Context) []api.Diagnosis {
 		return []api.Diagnosis{fine("Clients come through " + s.c.PublicURL + " and a trusted proxy on this machine.")}
 	case !here || !loopback(public.Host):
 		return []api.Diagnosis{problem("Clients talk to "+s.c.PublicURL+" without TLS: whoever is on the way reads passwords, tokens and secrets.",
-			"Put a proxy with a certificate before it and set public_url to its https:// address.")}
+			"Turn on tls, or put a proxy with a certificate before it and set public_url to its https:// address.")}
 	}
 	return []api.Diagnosis{fine("The server listens on this machine only, at " + at + ".")}
 }

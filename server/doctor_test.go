@@ -12,6 +12,7 @@ import (
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/client"
 	"coffer/server/servertest"
 )
 
@@ -100,6 +101,18 @@ func TestAnExaminationSeesTheNetwork(t *testing.T) {
 			c.TrustedProxies = prefixes(t, tt.proxies)
 		})
 		finding(t, examined(t, in), tt.level, "network", tt.text)
+	}
+}
+
+func TestAnExaminationKnowsItsOwnTLS(t *testing.T) {
+	in := servertest.New(t, func(c *server.Config) {
+		c.PublicURL = "https://192.0.2.7:2633"
+		c.TLS.SelfSigned = true
+	})
+	r := examined(t, in)
+	finding(t, r, "ok", "network", "the server itself encrypts")
+	if _, err := client.ParsePin(r.Facts.Fingerprint); err != nil {
+		t.Errorf("the fingerprint is %q: %v", r.Facts.Fingerprint, err)
 	}
 }
 

@@ -13,8 +13,9 @@ type Report struct {
 type Facts struct {
 	StartedAt    *Time  `json:"startedAt"` // null for one that does not run
 	PublicURL    string `json:"publicUrl"`
-	DataBytes    int64  `json:"dataBytes"` // size of the data file
-	FreeBytes    *int64 `json:"freeBytes"` // on its disk; null where that is not known
+	Fingerprint  string `json:"fingerprint"` // behind the # of its address; "" where authorities vouch for it
+	DataBytes    int64  `json:"dataBytes"`   // size of the data file
+	FreeBytes    *int64 `json:"freeBytes"`   // on its disk; null where that is not known
 	AuditRecords uint64 `json:"auditRecords"`
 	AutoSyncs    int    `json:"autoSyncs"` // links that sync by themselves
 }

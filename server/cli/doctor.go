@@ -16,6 +16,7 @@ import (
 
 	"coffer/server"
 	"coffer/server/api"
+	"coffer/server/client"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -119,13 +120,30 @@ func (a *app) examineServer(ctx context.Context, s *settings) (*api.Report, erro
 		return nil, err
 	}
 	if o.running && r.Facts != nil && strings.HasPrefix(r.Facts.PublicURL, "https://") {
-		seen := a.certificate(ctx, r.Facts.PublicURL, http.DefaultTransport)
+		through, err := trusting(r.Facts.Fingerprint)
+		if err != nil {
+			return nil, err
+		}
+		seen := a.certificate(ctx, r.Facts.PublicURL, through)
 		seen.Area = "tls"
 		facts := r.Facts
 		r = api.NewReport(r.At, append(r.Findings, seen))
 		r.Facts = facts
 	}
 	return r, nil
+}
+
+// trusting is how clients reach a server: those of one that nobody vouches for know
+// its fingerprint.
+func trusting(fingerprint string) (http.RoundTripper, error) {
+	if fingerprint == "" {
+		return http.DefaultTransport, nil
+	}
+	pin, err := client.ParsePin(fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	return pin.Transport(), nil
 }
 
 // hiddenError is told by errors.Is only.

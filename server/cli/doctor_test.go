@@ -59,7 +59,7 @@ func TestTheCertificateIsTriedAsClientsDo(t *testing.T) {
 		through     http.RoundTripper
 		level, text string
 	}{
-		{"trusted", good.URL, good.Client().Transport, api.DiagnosisOK, "trusted here"},
+		{"trusted", good.URL, good.Client().Transport, api.DiagnosisOK, "good until"},
 		{"of nobody we know", good.URL, http.DefaultTransport, api.DiagnosisProblem, "cannot be reached as clients do"},
 		{"about to end", ending.URL, trusting, api.DiagnosisWarning, "in 3 days"},
 		{"over", over.URL, http.DefaultTransport, api.DiagnosisProblem, "certificate"},

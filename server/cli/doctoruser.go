@@ -69,7 +69,10 @@ func (d *userDoctor) reach(ctx context.Context) *client.Client {
 		return nil
 	}
 	c := d.a.client(address, "")
-	saw := &witness{to: http.DefaultTransport}
+	saw := &witness{to: c.Transport}
+	if saw.to == nil {
+		saw.to = http.DefaultTransport
+	}
 	c.Transport = saw
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -126,7 +129,7 @@ func (a *app) certificate(ctx context.Context, address string, through http.Roun
 	if left := time.Until(until).Round(time.Hour); left < endsSoon {
 		return api.Diagnosis{Level: api.DiagnosisWarning, Text: fmt.Sprintf("The certificate of %s ends on %s, in %s.", address, when(api.At(until)), spanWords(left)), Next: "Renew it, and see why that did not happen by itself."}
 	}
-	return api.Diagnosis{Level: api.DiagnosisOK, Text: fmt.Sprintf("%s answers with a certificate that is trusted here, good until %s.", address, when(api.At(until)))}
+	return api.Diagnosis{Level: api.DiagnosisOK, Text: fmt.Sprintf("%s answers as clients reach it, with a certificate that is good until %s.", address, when(api.At(until)))}
 }
 
 func hostOf(address string) string {

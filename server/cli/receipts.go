@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -105,23 +103,4 @@ func runVerifyReceipt(text []byte, publicKey string, out *console) error {
 		out.note("The key above is the one that the receipt brings. Compare it with the instance's: coffer status, \"audit key\".")
 	}
 	return err
-}
-
-// readReceipt reads a file that is a receipt, or the part of one that is too large
-// to be one.
-func readReceipt(name string, out *console) ([]byte, error) {
-	in := out.in
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, server.MaxReceipt))
-	if err == nil && len(text) == 0 {
-		err = errors.New(name + " is empty")
-	}
-	return text, err
 }

@@ -193,7 +193,11 @@ func runRotate(ctx context.Context, o rotateOptions, list []string, c *client.Cl
 		return err
 	}
 	begun.Done = begun.Total
-	return out.done(begun, "Done.")
+	what := list
+	if o.all {
+		what = []string{plural(begun.Total, "vault")}
+	}
+	return out.done(begun, "Replaced the data key of %s.", what[0])
 }
 
 const rotationLook = 150 * time.Millisecond

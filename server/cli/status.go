@@ -249,7 +249,10 @@ func jobWords(all []api.Job) string {
 	if len(running) > 0 {
 		text += "; running: " + strings.Join(running, ", ")
 	}
-	return fmt.Sprintf("%s; last at %s, next at %s", text, whenOr(last, "no time yet"), when(next))
+	if last == nil {
+		return fmt.Sprintf("%s; none ran yet, the first at %s", text, when(next))
+	}
+	return fmt.Sprintf("%s; last at %s, next at %s", text, when(*last), when(next))
 }
 
 // codeHost is the code host in words, with by whose rights it is asked.

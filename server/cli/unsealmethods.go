@@ -115,6 +115,11 @@ func kindOfMethod(m api.UnsealMethod) string {
 	return m.Kind
 }
 
+// methodInWords is what people know one way by, on a line.
+func methodInWords(m api.OperatorUnsealMethod) string {
+	return strings.Join(strings.Fields(kindOfMethod(m.UnsealMethod)+" "+m.Label+" "+m.Fingerprint), " ")
+}
+
 // adding is a way to unseal that somebody adds.
 type adding struct {
 	a          *app
@@ -297,7 +302,7 @@ func (d *adding) show(ctx context.Context, made *api.AddedUnsealMethod, files *n
 		}
 		return out.printJSON(out.out, made)
 	}
-	out.note("Added: %s %s", kindOfMethod(made.UnsealMethod), made.Fingerprint)
+	out.note("Added: %s", methodInWords(made.OperatorUnsealMethod))
 	for _, name := range files.names {
 		out.note("Written: %s", name)
 	}
@@ -373,7 +378,7 @@ func (a *app) removeMethod(cmd *cobra.Command, id string, shareFiles []string, c
 	if target.Kind == api.MethodRecovery && recovery == 1 {
 		a.out.note("This is the last recovery key: whoever loses what is left loses everything.")
 	}
-	if err := a.out.confirm(cmd.Context(), "Remove %s?", strings.Join(strings.Fields(kindOfMethod(target.UnsealMethod)+" "+target.Label+" "+target.Fingerprint), " ")); err != nil {
+	if err := a.out.confirm(cmd.Context(), "Remove %s?", methodInWords(*target)); err != nil {
 		return err
 	}
 	var gone *api.RemovedUnsealMethod
