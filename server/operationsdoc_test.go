@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,27 +35,42 @@ func TestOperationsNamesTheMetrics(t *testing.T) {
 	if _, err := in.Operator.CheckForge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var page string
-	for range 50 {
-		if _, page = scrape(t, "http://operator", "", in.Operator.Transport); strings.Contains(page, "coffer_audit_stream_failing") {
+	named := make(map[string]bool)
+	for _, name := range regexp.MustCompile(`coffer_[a-z_]+`).FindAllString(string(doc), -1) {
+		named[strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")] = true
+	}
+	// Some come into sight when what they measure first goes on.
+	var unmeasured, unnamed []string
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		there := measured(t, in)
+		unmeasured, unnamed = without(named, there), without(there, named)
+		if len(unmeasured) == 0 {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
+	if len(unmeasured) > 0 || len(unnamed) > 0 {
+		t.Errorf("not measured: %v; not named: %v", unmeasured, unnamed)
+	}
+}
+
+// measured are the names of all metrics of ours.
+func measured(t *testing.T, in *servertest.Instance) map[string]bool {
+	t.Helper()
+	_, page := scrape(t, "http://operator", "", in.Operator.Transport)
 	there := make(map[string]bool)
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (coffer_[a-z_]+) `).FindAllStringSubmatch(page, -1) {
 		there[m[1]] = true
 	}
-	named := make(map[string]bool)
-	for _, name := range regexp.MustCompile(`coffer_[a-z_]+`).FindAllString(string(doc), -1) {
-		name = strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
-		if named[name] = true; !there[name] {
-			t.Errorf("%s is not measured", name)
+	return there
+}
+
+// without are those names of the first that the second has not.
+func without(these, those map[string]bool) (left []string) {
+	for name := range these {
+		if !those[name] {
+			left = append(left, name)
 		}
 	}
-	for name := range there {
-		if !named[name] {
-			t.Errorf("%s is not named", name)
-		}
-	}
+	slices.Sort(left)
+	return left
 }

@@ -240,6 +240,7 @@ const (
 // fill types into the field with a name, in place of what is there.
 func (b *browser) fill(name, text string) {
 	b.t.Helper()
+	b.drawn()
 	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(name, textBox, searchBox, comboBox)})
 	do(b, chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	do(b, chromedp.KeyEvent("\b"+text))
@@ -273,6 +274,19 @@ func clickOn(node cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 func (b *browser) comes(step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	get(b, chromedp.WaitEvent(page.LoadEventFired, nil, step))
+}
+
+// drawn waits until a page that gives the keyboard to a field has done so, which it
+// does when it is first drawn. Browsers complain where somebody else was faster.
+func (b *browser) drawn() {
+	b.t.Helper()
+	const given = `document.activeElement !== document.body || location.hash !== '' ||
+		!document.querySelector('[autofocus]')?.checkVisibility()`
+	for end := time.Now().Add(patience); !get(b, chromedp.Evaluate[bool](given)); time.Sleep(20 * time.Millisecond) {
+		if !time.Now().Before(end) {
+			b.t.Fatalf("at %s no field gets the keyboard", b.at())
+		}
+	}
 }
 
 // cursorIn waits until what has this name has the keyboard: a page gives it away

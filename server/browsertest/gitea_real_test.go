@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"coffer/server/servertest"
 )
 
 // realGitea is a real Gitea for tests. COFFER_TEST_GITEA names a JSON file with
@@ -99,6 +101,7 @@ func (g *realGitea) signInThere(b *browser, user, password string) {
 // labelled, so the test must know them.
 func (b *browser) enterInto(css, text string) {
 	b.t.Helper()
+	b.drawn()
 	focus := fmt.Sprintf(`(e => { e?.focus(); return e !== null && e === document.activeElement })(document.querySelector(%q))`, css)
 	if !get(b, chromedp.Evaluate[bool](focus)) {
 		b.t.Fatalf("the page at %s has no %s that takes keys:\n%s", b.at(), css, b.text())
@@ -210,7 +213,7 @@ func file(t *testing.T, dir, name, text string) string {
 // does what its readers would do next.
 func TestANewUserWalksToARealGitea(t *testing.T) {
 	g := openRealGitea(t)
-	address := freeAddress(t)
+	address := servertest.FreeAddress()
 	_, port, _ := net.SplitHostPort(address)
 	public := "http://localhost:" + port
 

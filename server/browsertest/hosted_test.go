@@ -9,6 +9,7 @@ import (
 
 	"coffer/server/forge"
 	"coffer/server/forge/forgetest"
+	"coffer/server/servertest"
 )
 
 const hookSecret = "what the code host signs with"
@@ -33,7 +34,7 @@ func serveBound(t *testing.T, roleTTL time.Duration) *hosted {
 	h.gitea.ShowPages()
 	h.repo = w.AddRepo(w.AddOrg("acme", w.AddUser("ann")), "api", forgetest.Private)
 	w.SetRole(h.repo, h.bob, forge.Write)
-	address := freeAddress(t)
+	address := servertest.FreeAddress()
 	_, port, _ := net.SplitHostPort(address)
 	public := "http://localhost:" + port
 	app := w.AddApp("coffer", public+"/login/callback")

@@ -68,6 +68,7 @@ func (b *browser) click(name string) {
 // types writes into the field with a name, at once.
 func (b *browser) types(name, text string) {
 	b.t.Helper()
+	b.drawn()
 	call(b, dom.Focus, dom.FocusParams{BackendNodeID: b.find(name, textBox)})
 	do(b, chromedp.KeyEvent(text))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"coffer/server/billing/stripetest"
+	"coffer/server/servertest"
 	"coffer/server/standin"
 )
 
@@ -27,7 +28,7 @@ func serveShop(t *testing.T, settings ...string) *shop {
 		stripetest.Price{ID: "price_team_year", LookupKey: "team_year", Amount: 15000, Currency: "eur", Interval: "year"},
 		stripetest.Price{ID: "price_pro", Amount: 900, Currency: "eur", Interval: "month"},
 	)}
-	address := freeAddress(t)
+	address := servertest.FreeAddress()
 	_, port, _ := net.SplitHostPort(address)
 	public := "http://localhost:" + port
 	s.instance = serveAt(t, address, append(settings, "PUBLIC_URL="+public, "BILLING_STRIPE_API_URL="+s.stripe.URL,

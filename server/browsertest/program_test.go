@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"coffer/server/servertest"
 )
 
 // instance is a running server with data of its own.
@@ -33,7 +34,7 @@ const password = "correct horse battery"
 func serve(t *testing.T, settings ...string) *instance {
 	t.Helper()
 	needBrowser(t)
-	return serveAt(t, freeAddress(t), settings...)
+	return serveAt(t, servertest.FreeAddress(), settings...)
 }
 
 func serveAt(t *testing.T, address string, settings ...string) *instance {
@@ -63,17 +64,6 @@ func serveAt(t *testing.T, address string, settings ...string) *instance {
 		t.Fatalf("the server came up as %+v: %v\n%s", up, err, in.log)
 	}
 	return in
-}
-
-// freeAddress is a place to listen at.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // environment is ours, of somebody with a home who has configured nothing.

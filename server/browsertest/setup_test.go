@@ -13,13 +13,15 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"coffer/server/servertest"
 )
 
 // serveFresh runs a server on empty data, and returns the address that it prints.
 func serveFresh(t *testing.T) (in *instance, setup string) {
 	t.Helper()
 	needBrowser(t)
-	address := freeAddress(t)
+	address := servertest.FreeAddress()
 	in = &instance{t: t, url: "http://" + address, data: filepath.Join(t.TempDir(), "data"), log: new(buffer)}
 	c := exec.Command(program, "serve", "--data", in.data, "--listen", address, "--json", "--log-format", "json")
 	c.Env, c.Stderr, c.WaitDelay = append(environment(t.TempDir()), "COFFER_LOG_LEVEL=warn"), in.log, time.Minute

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"coffer/server/servertest"
 )
 
 var shownSetup = regexp.MustCompile(`http\S+/setup#claim=\S+`)
@@ -60,7 +62,7 @@ func TestAWalkFromNothingToASecret(t *testing.T) {
 	if err := os.Chmod(filepath.Join(desk.home, "your-program"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
+	address := servertest.FreeAddress()
 	server := desk.start("serve", "--data", filepath.Join(desk.home, "data"), "--listen", address)
 	t.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"coffer/server/servertest"
 )
 
 // acmeServer is Pebble, a real ACME server for tests, on loopback. It is none of
@@ -42,7 +44,7 @@ func pebble(t *testing.T, httpPort, tlsPort string) acmeServer {
 	}
 	dir, a := t.TempDir(), newAuthority(t)
 	cert, key := a.issue(1, time.Now().Add(time.Hour))
-	at, management := freeAddress("127.0.0.1:0"), freeAddress("127.0.0.1:0")
+	at, management := servertest.FreeAddress(), servertest.FreeAddress()
 	config := fmt.Sprintf(`{"pebble": {"listenAddress": %q, "managementListenAddress": %q, "certificate": %q, "privateKey": %q,
 		"httpPort": %s, "tlsPort": %s, "keyAlgorithm": "ecdsa"}}`,
 		at, management, filepath.Join(dir, "crt"), filepath.Join(dir, "key"), httpPort, tlsPort)
@@ -139,7 +141,7 @@ func TestAnAuthorityVouchesForTheServer(t *testing.T) {
 	for _, kind := range []string{"TLS-ALPN", "HTTP"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			secure, plain := freeAddress("127.0.0.1:0"), freeAddress("127.0.0.1:0")
+			secure, plain := servertest.FreeAddress(), servertest.FreeAddress()
 			_, tlsPort, _ := net.SplitHostPort(secure)
 			_, httpPort, _ := net.SplitHostPort(plain)
 			flags := []string{"--listen", secure, "--tls-acme-email", "ann@vault.example", "--tls-acme-hosts", "vault.example"}
@@ -200,7 +202,7 @@ func vouched(t *testing.T, acme acmeServer, at string) *x509.Certificate {
 // no second time for each visitor, and shows itself for no other name.
 func TestAnAuthorityThatRefuses(t *testing.T) {
 	t.Parallel()
-	secure := freeAddress("127.0.0.1:0")
+	secure := servertest.FreeAddress()
 	acme := pebble(t, "9", "9")
 	data := filepath.Join(t.TempDir(), "data")
 	p := serving(t, nil, "--listen", secure, "--data", data, "--tls-acme-hosts", "vault.example",

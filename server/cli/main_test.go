@@ -2,7 +2,6 @@ package cli
 
 import (
 	"flag"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"coffer/crypto/cryptotest"
 	"coffer/server/hosting/hostingtest"
+	"coffer/server/servertest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -51,12 +51,7 @@ func TestStories(t *testing.T) {
 
 // setUpStory gives each story a home, a data directory D and a free address.
 func setUpStory(e *testscript.Env) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := servertest.FreeAddress()
 	// A story asks more in a second than a person in an hour.
 	e.Setenv("COFFER_LIMITS_GENERAL", "off")
 	e.Setenv("COFFER_LIMITS_BULK", "off")

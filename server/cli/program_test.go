@@ -61,7 +61,7 @@ func serving(t *testing.T, change func(*exec.Cmd), flags ...string) *program {
 	select {
 	case <-p.done:
 		t.Fatalf("the server ended: %v\n%s", p.err, p.log)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("the server does not start:\n%s", p.log)
 	case <-p.ready():
 	}
@@ -131,10 +131,10 @@ func (p *program) logs(what string) {
 	eventually(p.t, func() bool { return strings.Contains(p.log.String(), what) }, "%q is not logged:\n%s", what, p.log)
 }
 
-// eventually waits for something for ten seconds.
+// eventually waits for something, long enough for a busy machine.
 func eventually(t *testing.T, is func() bool, text string, args ...any) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if is() {
 			return
 		}
@@ -198,7 +198,7 @@ func (a *authority) issue(number int64, until time.Time) (cert, key []byte) {
 func (a *authority) client() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)
-	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
 		ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"},
 	}}
 }

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"coffer/server/servertest"
 )
 
 // get asks for a page, by a connection of its own, and is the serial number of
@@ -326,7 +328,7 @@ func TestStoppingIsGraceful(t *testing.T) {
 	case <-time.After(300 * time.Millisecond):
 	}
 	term()
-	p.ends(2 * time.Second)
+	p.ends(10 * time.Second)
 	if p.err == nil {
 		t.Error("the second signal did not end it")
 	}
@@ -429,7 +431,7 @@ func passed(t *testing.T) socket {
 
 type serviceManager struct {
 	t    *testing.T
-	conn *net.UnixConn
+	said chan string
 	path string
 }
 
@@ -446,21 +448,35 @@ func listenAsManager(t *testing.T) serviceManager {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return serviceManager{t, conn, path}
+	m := serviceManager{t, make(chan string, 1000), path}
+	go m.listen(conn)
+	return m
+}
+
+// listen takes every message at once, as service managers do: the system keeps only
+// some, and then whoever speaks has to wait.
+func (m serviceManager) listen(conn *net.UnixConn) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buf)
+		if err != nil {
+			return
+		}
+		m.said <- string(buf[:n])
+	}
 }
 
 // hears waits for a message that begins so, past others.
 func (m serviceManager) hears(want string) {
 	m.t.Helper()
-	buf := make([]byte, 4096)
-	_ = m.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	for {
-		n, err := m.conn.Read(buf)
-		if err != nil {
-			m.t.Fatalf("it never says %q: %v", want, err)
-		}
-		if strings.HasPrefix(string(buf[:n]), want) {
-			return
+	for end := time.After(20 * time.Second); ; {
+		select {
+		case got := <-m.said:
+			if strings.HasPrefix(got, want) {
+				return
+			}
+		case <-end:
+			m.t.Fatalf("it never says %q", want)
 		}
 	}
 }
@@ -468,12 +484,7 @@ func (m serviceManager) hears(want string) {
 // TestRedirectsLeadToTLS asks the address that has none.
 func TestRedirectsLeadToTLS(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := l.Addr().String()
-	_ = l.Close()
+	plain := servertest.FreeAddress()
 	p := serving(t, nil, "--tls-self-signed", "--tls-redirect-listen", plain, "--public-url", "https://vault.example:8443")
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	ask := func(method, path, token string) *http.Response {

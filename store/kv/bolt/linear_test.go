@@ -69,7 +69,7 @@ func TestARewriteIsInvisibleToWhoReadsAndWrites(t *testing.T) {
 	for _, h := range histories {
 		all = append(all, h...)
 	}
-	if got := porcupine.CheckOperationsTimeout(register, all, 30*time.Second); got != porcupine.Ok {
+	if got := porcupine.CheckOperationsTimeout(register, all, 5*time.Minute); got != porcupine.Ok {
 		t.Errorf("the history of %d operations is %s", len(all), got)
 	}
 }

@@ -215,9 +215,8 @@ func TestAReaderOfTheOldFileFinishesAndHoldsNobodyUp(t *testing.T) {
 		})
 	}()
 	<-reading
-	rewritten := make(chan error)
+	rewritten, old := make(chan error), d.file.Load()
 	go func() { _, err := d.Rewrite(background, nil); rewritten <- err }()
-	old := d.file.Load()
 	for deadline := time.Now().Add(10 * time.Second); d.file.Load() == old; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the reader keeps the file from being replaced")
