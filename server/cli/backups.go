@@ -211,18 +211,6 @@ func diskError(err error, place string) error {
 	return err
 }
 
-// sizeText is a number of bytes for people.
-func sizeText(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	default:
-		return fmt.Sprintf("%d KiB", max(1, n>>10))
-	}
-}
-
 // measuring says on a terminal how much of something is done.
 func (c *console) measuring(text string, total int64) (show func(done, newTotal int64), stop func()) {
 	if !c.canShow() {

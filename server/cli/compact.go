@@ -41,7 +41,7 @@ func runCompact(ctx context.Context, c *client.Client, out *console) error {
 	if done == nil || done.Error != nil {
 		return errNotCompacted(done)
 	}
-	return out.done(done, "The data file was %s and is %s now.", byteText(done.BeforeBytes), byteText(done.AfterBytes))
+	return out.done(done, "The data file was %s and is %s now.", sizeText(done.BeforeBytes), sizeText(done.AfterBytes))
 }
 
 // withProgress does something that has the data compacted, and shows on a terminal

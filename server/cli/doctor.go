@@ -157,16 +157,9 @@ func verdict(problems, warnings int) string {
 	case problems == 0 && warnings == 0:
 		return "All is well."
 	case problems == 0:
-		return fmt.Sprintf("No problem, %s.", plural(warnings, "warning"))
+		return fmt.Sprintf("No problem, %s.", counted(warnings, "warning"))
 	}
-	return fmt.Sprintf("%s, %s.", plural(problems, "problem"), plural(warnings, "warning"))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s, %s.", counted(problems, "problem"), counted(warnings, "warning"))
 }
 
 // Columns of a report: its lines are for terminals of 80.

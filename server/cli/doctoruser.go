@@ -212,7 +212,7 @@ func (d *userDoctor) checkout(ctx context.Context, c *client.Client) {
 		d.say(api.DiagnosisProblem, "vault", "The vault of "+at.repo+" cannot be seen: "+strings.TrimRight(err.Error(), ".")+".", "coffer whoami says by which credential you are signed in.")
 		return
 	}
-	text := fmt.Sprintf("%s has a vault with %s and %s", at.repo, plural(len(v.Environments), "environment"), plural(v.SecretCount, "secret"))
+	text := fmt.Sprintf("%s has a vault with %s and %s", at.repo, counted(len(v.Environments), "environment"), counted(v.SecretCount, "secret"))
 	if v.Permission != nil {
 		text += "; there you may " + *v.Permission
 	}

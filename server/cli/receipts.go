@@ -96,7 +96,7 @@ func runVerifyReceipt(text []byte, publicKey string, out *console) error {
 	}
 	err = out.table(r, [][]string{
 		{"holds", "yes"}, {"what", "the vault of " + r.RepoFullName + " was erased"}, {"vault", r.VaultID}, {"erased", when(r.ErasedAt) + " by " + by},
-		{"compacted", fmt.Sprintf("%s, from %s to %s", when(r.CompactedAt), byteText(r.BeforeBytes), byteText(r.AfterBytes))},
+		{"compacted", fmt.Sprintf("%s, from %s to %s", when(r.CompactedAt), sizeText(r.BeforeBytes), sizeText(r.AfterBytes))},
 		{"audit record", fmt.Sprintf("%d, %s", r.AuditRecord, r.AuditLink)}, {"instance", r.Instance}, {"signed by", r.PublicKey},
 	})
 	if err == nil && publicKey == "" {

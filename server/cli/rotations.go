@@ -201,7 +201,7 @@ func runRotate(ctx context.Context, o rotateOptions, list []string, c *client.Cl
 	begun.Done = begun.Total
 	what := list
 	if o.all {
-		what = []string{plural(begun.Total, "vault")}
+		what = []string{counted(begun.Total, "vault")}
 	}
 	return out.done(begun, "Replaced the data key of %s.", what[0])
 }

@@ -142,7 +142,7 @@ func (r *statusReport) rows() [][2]string {
 	if f := r.Facts; f != nil {
 		rows = append(rows, [2]string{"data", dataWords(f)})
 		if f.AutoSyncs > 0 {
-			rows = append(rows, [2]string{"syncs", plural(f.AutoSyncs, "link") + " by themselves"})
+			rows = append(rows, [2]string{"syncs", counted(f.AutoSyncs, "link") + " by themselves"})
 		}
 	}
 	for _, m := range r.Methods {
@@ -196,21 +196,11 @@ func (r *statusReport) stateWords() string {
 }
 
 func dataWords(f *api.Facts) string {
-	text := sizeWords(f.DataBytes)
+	text := sizeText(f.DataBytes)
 	if f.FreeBytes != nil {
-		text += ", and " + sizeWords(*f.FreeBytes) + " free on its disk"
+		text += ", and " + sizeText(*f.FreeBytes) + " free on its disk"
 	}
-	return text + "; " + plural(int(f.AuditRecords), "record") + " in the audit log"
-}
-
-func sizeWords(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%d KiB", (n+1023)/1024)
+	return text + "; " + counted(int(f.AuditRecords), "record") + " in the audit log"
 }
 
 // spanWords is how long something lasts, in the unit that fits.
@@ -221,7 +211,7 @@ func spanWords(d time.Duration) string {
 	case d >= 2*time.Hour:
 		return fmt.Sprintf("%d hours", d/time.Hour)
 	}
-	return plural(int(d/time.Minute), "minute")
+	return counted(int(d/time.Minute), "minute")
 }
 
 // jobWords are all jobs in a sentence. What failed stands among the troubles.
@@ -242,9 +232,9 @@ func jobWords(all []api.Job) string {
 			next = j.NextRunAt
 		}
 	}
-	text := plural(len(all), "job") + ", none failed"
+	text := counted(len(all), "job") + ", none failed"
 	if len(failed) > 0 {
-		text = fmt.Sprintf("%s, %d failed: %s", plural(len(all), "job"), len(failed), strings.Join(failed, ", "))
+		text = fmt.Sprintf("%s, %d failed: %s", counted(len(all), "job"), len(failed), strings.Join(failed, ", "))
 	}
 	if len(running) > 0 {
 		text += "; running: " + strings.Join(running, ", ")

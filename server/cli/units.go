@@ -78,15 +78,13 @@ func parseSize(s string) (int64, error) {
 	return 0, errSize
 }
 
-// byteText is a number of bytes for people.
-func byteText(n int64) string {
+// sizeText is a size in bytes for people, in the unit that fits.
+func sizeText(n int64) string {
 	switch {
-	case n >= 10<<30:
-		return fmt.Sprintf("%d GiB", n>>30)
-	case n >= 10<<20:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 10<<10:
-		return fmt.Sprintf("%d KiB", n>>10)
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	}
-	return fmt.Sprintf("%d B", n)
+	return fmt.Sprintf("%d KiB", (n+1023)/1024)
 }

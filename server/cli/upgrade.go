@@ -91,7 +91,7 @@ func noteRollback(r *server.Rollback, out *console) {
 	case r.Lost == 0:
 		out.note("The audit log has no record since then.")
 	default:
-		out.note("All that was changed since then is lost: the audit log has %d records since %s,\nsee coffer audit export with the server running, before you go back.", r.Lost, when(api.At(r.Since)))
+		out.note("All that was changed since then is lost: the audit log has %s since %s,\nsee coffer audit export with the server running, before you go back.", counted(int(r.Lost), "record"), when(api.At(r.Since)))
 	}
 	out.note("The present data is kept as %s.", r.Aside)
 }
