@@ -528,3 +528,35 @@ func TestAFullDisk(t *testing.T) {
 	backedUp(t, in.Operator, api.NewBackup{})
 	in.Stop()
 }
+
+// TestABackupOpensWithSharesOfAKey that was split among several people, with enough
+// of them and in any order.
+func TestABackupOpensWithSharesOfAKey(t *testing.T) {
+	in := lived(t)
+	made, err := in.Operator.AddUnsealMethod(t.Context(), api.AddUnsealMethod{Kind: api.MethodShares, Threshold: 2, Total: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, about := backedUp(t, in.Operator, api.NewBackup{})
+	in.Stop()
+	restore := func(shares ...api.Revealed) error {
+		var text strings.Builder
+		for _, s := range shares {
+			text.WriteString(string(s) + "\n")
+		}
+		data := filepath.Join(t.TempDir(), "data")
+		restored, err := server.Restore(t.Context(), plain(data), bytes.NewReader(file), server.RestoreOptions{With: key(text.String())})
+		if err == nil && restored.Fingerprint != about.Fingerprint {
+			t.Errorf("%+v", restored)
+		}
+		return err
+	}
+	if err := restore(made.Shares[2], made.Shares[0]); err != nil {
+		t.Error(err)
+	}
+	for what, err := range map[string]error{"one": restore(made.Shares[1]), "the same twice": restore(made.Shares[1], made.Shares[1])} {
+		if api.CodeOf(err) != api.Invalid || !strings.Contains(err.Error(), "all at once") || strings.Contains(err.Error(), string(made.Shares[1])) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

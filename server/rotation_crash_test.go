@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,7 +21,9 @@ import (
 	"coffer/server"
 	"coffer/server/api"
 	"coffer/server/client"
+	"coffer/store"
 	"coffer/store/kv"
+	"coffer/store/kv/bolt"
 )
 
 // childKillEnv says after how many writes a process kills itself; "-3" is before the
@@ -359,4 +362,76 @@ func fillUp(t *testing.T, ann *client.Client) map[string]string {
 	}
 	t.Fatal("the disk is never full")
 	return nil
+}
+
+// TestABackupFromTheMiddleOfARekeyRestores: both root keys are in it, and what was
+// restored goes on with the replacement.
+func TestABackupFromTheMiddleOfARekeyRestores(t *testing.T) {
+	data, token, before := rotationHouse(t, 170)
+	keyFile := data + ".key"
+	for n := 1; !halfway(t, data); n++ {
+		if n == 20 {
+			t.Fatal("no kill leaves a rekey under way")
+		}
+		c, op, _ := startRotating(t, data, strconv.Itoa(n))
+		_, _ = op.Rekey(t.Context(), api.Rekey{})
+		_ = c.cmd.Wait()
+	}
+	if err := os.Rename(keyFile, keyFile+".away"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(plain(data)) // sealed, so that it stays as it is
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, _ := backedUp(t, &client.Client{URL: "http://operator", Transport: s.Operator()}, api.NewBackup{})
+	err = s.Close()
+	text, errKey := os.ReadFile(keyFile + ".away")
+	if err := errors.Join(err, errKey, os.Rename(keyFile+".away", keyFile)); err != nil {
+		t.Fatal(err)
+	}
+	there := filepath.Join(t.TempDir(), "data")
+	if _, err := server.Restore(t.Context(), plain(there), bytes.NewReader(file), server.RestoreOptions{With: key(string(text)), KeyFile: keyFile}); err != nil {
+		t.Fatal(err)
+	}
+	if !halfway(t, there) {
+		t.Error("the backup is not from the middle")
+	}
+	back, err := server.New(plain(there))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := back.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	settled(t, &client.Client{URL: "http://operator", Transport: back.Operator()})
+	got := production(t, &client.Client{URL: "http://in.process", Token: token, Transport: back.Operator()})
+	if diff := cmp.Diff(texts(before), texts(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// halfway reports whether data of nobody's has two root keys.
+func halfway(t *testing.T, data string) bool {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(data, server.DataFile), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := store.OpenToLook(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := false
+	err = st.View(t.Context(), func(r store.Reader) error {
+		i, err := r.Instance()
+		two = len(i.OldRootKey) > 0
+		return err
+	})
+	if err := errors.Join(err, st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return two
 }
