@@ -275,6 +275,35 @@ func TestWhatUnsealsHereStays(t *testing.T) {
 	}
 }
 
+// TestAKeyFileBesideTheDataIsNotLost restores where a key file is and no data: one
+// that opens them stays in use, and another one is moved aside.
+func TestAKeyFileBesideTheDataIsNotLost(t *testing.T) {
+	in := lived(t)
+	file, _ := backedUp(t, in.Operator, api.NewBackup{})
+	in.Stop()
+	own, err := os.ReadFile(in.KeyFile())
+	must(t, err)
+	must(t, os.Remove(in.KeyFile()))
+	other, err := os.ReadFile(servertest.New(t).KeyFile())
+	must(t, err)
+	for name, text := range map[string][]byte{"its own": own, "another": other} {
+		data := t.TempDir()
+		path := filepath.Join(data, "coffer.key")
+		must(t, os.WriteFile(path, text, 0o600))
+		r, err := server.Restore(t.Context(), plain(data), bytes.NewReader(file), server.RestoreOptions{With: key(in.Recovery)})
+		must(t, err)
+		if r.NewKeyFile != (name == "another") || r.KeyFile != path {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if r.NewKeyFile {
+			path = filepath.Join(r.Aside, "coffer.key")
+		}
+		if left, err := os.ReadFile(path); !bytes.Equal(left, text) {
+			t.Errorf("%s is gone: %v", name, err)
+		}
+	}
+}
+
 func TestARestoreOverSomethingIsRefused(t *testing.T) {
 	in := lived(t)
 	file, _ := backedUp(t, in.Operator, api.NewBackup{})

@@ -247,7 +247,7 @@ func printRestored(r *api.Restored, out *console) error {
 	out.note("Restored the backup of %s into %s, up to record %d of its audit log.", when(r.Backup.CreatedAt), r.Data, r.Backup.AuditNumber)
 	out.note("Master key: %s", r.Fingerprint)
 	if r.Aside != "" {
-		out.note("The data that were there are in %s now.", r.Aside)
+		out.note("What was there is in %s now.", r.Aside)
 	}
 	switch {
 	case r.UnsealedBy == "":

@@ -159,7 +159,8 @@ func (r *Restore) Abandon() {
 
 // Commit puts the new files in the place of what is there. Unless keep is false,
 // what is there goes into a directory aside, which it returns the path of, "" if
-// there was nothing. When it fails after the point of no return, the next one who
+// there was nothing. A key file that would be overwritten goes there in any case:
+// what it opens may be elsewhere. When it fails after the point of no return, the next one who
 // looks at the directory goes on with it.
 func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 	defer r.Abandon()
@@ -174,7 +175,7 @@ func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 			}
 		}
 	}
-	if keep {
+	if keep || both(r.dir, r.Place(), KeyFile) {
 		name, err := freeName(r.dir, asideDir+now.UTC().Format("20060102T150405Z"))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(r.Place(), asideName), []byte(name), 0o600)
@@ -193,6 +194,15 @@ func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 		return "", err
 	}
 	return finish(r.dir)
+}
+
+// both reports whether a file is in two directories.
+func both(one, other, file string) bool {
+	_, err := os.Lstat(filepath.Join(one, file))
+	if err == nil {
+		_, err = os.Lstat(filepath.Join(other, file))
+	}
+	return err == nil
 }
 
 func freeName(dir, name string) (string, error) {

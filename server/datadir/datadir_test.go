@@ -61,6 +61,9 @@ func TestARestoreTakesThePlaceOfWhatWasThere(t *testing.T) {
 			DataFile: "new", KeyFile: "old key", "config.yaml": "mine", asideHere + "/" + DataFile: "old",
 			asideHere + "/" + DataFile + ".schema-1": "older",
 		}, true, asideHere},
+		"a key is kept all the same": {map[string]string{KeyFile: "old key"}, map[string]string{DataFile: "new", KeyFile: "new key"}, map[string]string{
+			DataFile: "new", KeyFile: "new key", asideHere + "/" + KeyFile: "old key",
+		}, false, asideHere},
 		"not kept": {old, map[string]string{DataFile: "new", "scratch": "x"}, map[string]string{DataFile: "new", DataFile + ".schema-1": "older", KeyFile: "old key", "config.yaml": "mine"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

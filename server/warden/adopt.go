@@ -106,6 +106,9 @@ func (d *adopting) keep() error {
 		case d.KeyFile != "" && opensHere(*m, d.KeyFile):
 			m.Path = d.KeyFile
 			d.put = append(d.put, *m)
+		case opensHere(*m, d.Start.NewKeyFile): // beside the data, which have moved
+			m.Path = d.Start.NewKeyFile
+			d.put = append(d.put, *m)
 		default:
 			gone = append(gone, i)
 			continue
