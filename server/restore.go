@@ -196,6 +196,9 @@ type RestoreOptions struct {
 
 	Progress func(done, total int64)
 
+	// Found is told what became of a restore that was cut short before.
+	Found func(text string)
+
 	// Ready is called when everything is prepared and nothing was changed: the last
 	// moment to show a new recovery key.
 	Ready func(*api.Restored) error
@@ -210,6 +213,9 @@ func Restore(ctx context.Context, cfg Config, file io.Reader, o RestoreOptions) 
 		return nil, explainDirectory(err, cfg.Data)
 	}
 	defer place.Abandon()
+	if text := place.Recovered().String(); text != "" && o.Found != nil {
+		o.Found(text)
+	}
 	old, keep, err := holdOld(ctx, cfg, o)
 	if err != nil {
 		return nil, explainDirectory(err, cfg.Data)

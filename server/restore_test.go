@@ -304,6 +304,22 @@ func TestAKeyFileBesideTheDataIsNotLost(t *testing.T) {
 	}
 }
 
+// TestARestoreSaysWhatItFound of one that was cut short, also when it then refuses.
+func TestARestoreSaysWhatItFound(t *testing.T) {
+	for name, says := range map[string]string{"restore.tmp": "is undone", "restore.ready": "is finished now"} {
+		data, said := t.TempDir(), ""
+		must(t, os.Mkdir(filepath.Join(data, name), 0o700))
+		must(t, os.WriteFile(filepath.Join(data, name, server.DataFile), []byte("of before"), 0o600))
+		o := server.RestoreOptions{With: key("none"), Found: func(text string) { said += text }}
+		if _, err := server.Restore(t.Context(), plain(data), strings.NewReader(""), o); err == nil {
+			t.Errorf("%s: nothing was restored", name)
+		}
+		if !strings.Contains(said, says) {
+			t.Errorf("%s: it says %q", name, said)
+		}
+	}
+}
+
 func TestARestoreOverSomethingIsRefused(t *testing.T) {
 	in := lived(t)
 	file, _ := backedUp(t, in.Operator, api.NewBackup{})

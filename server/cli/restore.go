@@ -183,6 +183,7 @@ func runRestore(ctx context.Context, name string, o restoreOptions, s *settings,
 	show, stop := out.measuring("Restoring", 0)
 	opts := server.RestoreOptions{
 		With: with, KeyFile: absolute(o.keyFile), NoKeyFile: o.noKeyFile, Force: o.force, AcceptFaults: o.acceptFaults,
+		Found:    func(text string) { out.note("%s", text) },
 		Progress: show, Ignore: present(name, o.keyFile, o.recoveryKeyFile, o.passphraseFile),
 		Ready: func(r *api.Restored) error {
 			stop()
