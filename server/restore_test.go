@@ -304,6 +304,37 @@ func TestAKeyFileBesideTheDataIsNotLost(t *testing.T) {
 	}
 }
 
+// TestAPassphraseThatCannotBeReadBecomesNoKeyFile: where a passphrase is configured, a
+// key file beside the data would make the server weaker than somebody wanted it.
+func TestAPassphraseThatCannotBeReadBecomesNoKeyFile(t *testing.T) {
+	in := lived(t)
+	words := api.NewSecret("four or five words")
+	byWords, _ := backedUp(t, in.Operator, api.NewBackup{Passphrase: &words})
+	byKeys, _ := backedUp(t, in.Operator, api.NewBackup{})
+	in.Stop()
+	must(t, os.Remove(in.KeyFile()))
+	for name, file := range map[string][]byte{"with a passphrase": byWords, "with the recovery key": byKeys} {
+		c := plain(filepath.Join(t.TempDir(), "data"))
+		c.Unseal.PassphraseFile = filepath.Join(t.TempDir(), "pass")
+		o := server.RestoreOptions{With: key(in.Recovery)}
+		if name == "with a passphrase" {
+			o.With = passphrase("four or five words")
+		}
+		for _, what := range []string{"missing", "empty"} {
+			if what == "empty" {
+				must(t, os.WriteFile(c.Unseal.PassphraseFile, []byte("\n"), 0o600))
+			}
+			_, err := server.Restore(t.Context(), c, bytes.NewReader(file), o)
+			if api.CodeOf(err) != api.Invalid || !strings.Contains(err.Error(), c.Unseal.PassphraseFile) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+			if _, err := os.Stat(c.Data); err == nil {
+				t.Errorf("%s, %s: something was restored", name, what)
+			}
+		}
+	}
+}
+
 // TestARestoreSaysWhatItFound of one that was cut short, also when it then refuses.
 func TestARestoreSaysWhatItFound(t *testing.T) {
 	for name, says := range map[string]string{"restore.tmp": "is undone", "restore.ready": "is finished now"} {
