@@ -40,6 +40,8 @@ func RestorePending(data string) bool { return datadir.Pending(data) }
 
 func explainDirectory(err error, dir string) error {
 	switch {
+	case errors.Is(err, datadir.ErrUnfinished):
+		return api.Errorf(api.Unavailable, "The backup is restored and could not be moved into its place in %s (%v). Mend that: the next start of the server or coffer restore finishes it.", dir, err)
 	case errors.Is(err, datadir.ErrBusy):
 		return api.Errorf(api.Conflict, "A backup is being restored into %s by another process. Wait until it is done.", dir)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, kv.ErrFull):

@@ -43,6 +43,10 @@ const (
 // ErrBusy means that a restore into the directory is under way.
 var ErrBusy = errors.New("a restore into this directory is under way")
 
+// ErrUnfinished means that what was restored is complete and could not be moved into its
+// place. The next one who looks at the directory goes on with it.
+var ErrUnfinished = errors.New("what was restored could not be moved into its place")
+
 // A process that works on these holds a lock on the directory; it ends with the
 // process.
 
@@ -160,8 +164,8 @@ func (r *Restore) Abandon() {
 // Commit puts the new files in the place of what is there. Unless keep is false,
 // what is there goes into a directory aside, which it returns the path of, "" if
 // there was nothing. A key file that would be overwritten goes there in any case:
-// what it opens may be elsewhere. When it fails after the point of no return, the next one who
-// looks at the directory goes on with it.
+// what it opens may be elsewhere. When it fails after the point of no return, its error
+// is [ErrUnfinished].
 func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 	defer r.Abandon()
 	entries, err := os.ReadDir(r.Place())
@@ -190,10 +194,13 @@ func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 	if err := os.Rename(r.Place(), filepath.Join(r.dir, complete)); err != nil {
 		return "", err
 	}
-	if err := syncDir(r.dir); err != nil {
-		return "", err
+	if err = syncDir(r.dir); err == nil {
+		aside, err = finish(r.dir)
 	}
-	return finish(r.dir)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnfinished, err)
+	}
+	return aside, nil
 }
 
 // both reports whether a file is in two directories.

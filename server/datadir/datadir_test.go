@@ -91,6 +91,33 @@ func TestARestoreTakesThePlaceOfWhatWasThere(t *testing.T) {
 	}
 }
 
+// TestAFailureBehindThePointOfNoReturnSaysSo: whoever starts a server then gets what was
+// restored.
+func TestAFailureBehindThePointOfNoReturnSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	inTheWay := map[string]string{DataFile + "/x": "a file cannot take the place of a directory"}
+	put(t, dir, inTheWay)
+	r, err := Begin(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, r.Place(), map[string]string{DataFile: "new"})
+	if _, err := r.Commit(now, false); !errors.Is(err, ErrUnfinished) || !Pending(dir) {
+		t.Errorf("%v, pending: %v", err, Pending(dir))
+	}
+	if err := os.RemoveAll(filepath.Join(dir, DataFile)); err != nil {
+		t.Fatal(err)
+	}
+	found, release, err := Recover(dir)
+	if err != nil || !found.Finished {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	release()
+	if diff := cmp.Diff(map[string]string{DataFile: "new"}, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhatWasMovedAsideIsNeverOverwritten(t *testing.T) {
 	dir := t.TempDir()
 	for _, text := range []string{"one", "two", "three"} {
