@@ -95,6 +95,11 @@ func Pending(dir string) bool {
 }
 
 func recovered(dir string) (found Recovered, err error) {
+	for _, name := range []string{preparing, complete} {
+		if err := ours(filepath.Join(dir, name)); err != nil {
+			return found, err
+		}
+	}
 	if _, err := os.Lstat(filepath.Join(dir, preparing)); err == nil {
 		found.Undone = true
 		if err := os.RemoveAll(filepath.Join(dir, preparing)); err != nil {
@@ -107,6 +112,18 @@ func recovered(dir string) (found Recovered, err error) {
 	found.Undone, found.Finished = false, true
 	found.Aside, err = finish(dir)
 	return found, err
+}
+
+// ours refuses a directory in which is what no restore puts there: it is removed in the
+// end, with all that is in it.
+func ours(path string) error {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		if e.IsDir() || e.Name() != asideName && !strings.HasPrefix(e.Name(), "coffer.") {
+			return fmt.Errorf("%s is not from coffer; move it elsewhere", filepath.Join(path, e.Name()))
+		}
+	}
+	return ignoreMissing(err)
 }
 
 func ignoreMissing(err error) error {

@@ -226,6 +226,22 @@ func TestAPlanThatIsNotOursIsNotFollowed(t *testing.T) {
 	}
 }
 
+// TestWhatCofferDidNotPutThereStays, even under a name that coffer uses: somebody named a
+// directory of theirs as the one of the data.
+func TestWhatCofferDidNotPutThereStays(t *testing.T) {
+	for _, name := range []string{preparing + "/photo.jpg", preparing + "/coffer.d/photo.jpg", complete + "/photo.jpg"} {
+		dir := t.TempDir()
+		left := map[string]string{name: "mine"}
+		put(t, dir, left)
+		if _, err := Begin(dir); err == nil || !strings.Contains(err.Error(), "elsewhere") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(left, tree(t, dir)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestOccupiedNamesWhatSpeaksAgainst(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{KeyFile: "k", "coffer.db.lock": "", "lost+found/x": "", "b.tar.age": ""})
