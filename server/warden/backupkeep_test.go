@@ -1,6 +1,8 @@
 package warden
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -63,5 +65,22 @@ func TestWhichBackupsStay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhatADrillLeftGoes, whatever the directory of the data is called.
+func TestWhatADrillLeftGoes(t *testing.T) {
+	for _, name := range []string{"data", "data [1]", "*"} {
+		dir := filepath.Join(t.TempDir(), name)
+		for _, d := range []string{"coffer.drill-1", "other"} {
+			if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := &Warden{c: Config{Backups: Backups{Scratch: dir}}}
+		w.cleanScratch()
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "other" {
+			t.Errorf("%s: left are %v, %v", name, left, err)
+		}
 	}
 }

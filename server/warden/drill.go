@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,8 +139,9 @@ func lastMade(all []depot.Object, now time.Time) depot.Name {
 
 // cleanScratch removes what a drill left that was killed.
 func (w *Warden) cleanScratch() {
-	left, _ := filepath.Glob(filepath.Join(w.c.Backups.Scratch, scratch)) // the pattern is sound
-	for _, path := range left {
+	left, _ := fs.Glob(os.DirFS(w.c.Backups.Scratch), scratch) // the pattern is sound
+	for _, name := range left {
+		path := filepath.Join(w.c.Backups.Scratch, name)
 		if err := os.RemoveAll(path); err != nil {
 			w.log.Warn("what a restore drill left could not be removed", "path", path, "error", err)
 		}
