@@ -140,6 +140,8 @@ func (w *backupFile) check(name string) error {
 		return nil
 	case err != nil:
 		return err
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return failf(exitConflict, "%s is no file. Choose another name, or --to - for standard output.", name)
 	case !info.IsDir() && !w.o.force:
 		return failf(exitConflict, "%s is there already. Choose another name, or add --force to replace it.", name)
 	}
