@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -9,7 +10,7 @@ import (
 // file is gone for everybody.
 func TestABackupReplacesNothingButFiles(t *testing.T) {
 	in := t.TempDir()
-	for name, refused := range map[string]bool{"/dev/null": true, in: false, filepath.Join(in, "new"): false} {
+	for name, refused := range map[string]bool{os.DevNull: true, in: false, filepath.Join(in, "new"): false} {
 		w := &backupFile{o: backupOptions{to: name, force: true}}
 		if err := w.check(name); (err != nil) != refused {
 			t.Errorf("%s: %v", name, err)
