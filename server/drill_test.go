@@ -10,6 +10,7 @@ import (
 	"coffer/crypto"
 	"coffer/server"
 	"coffer/server/backup"
+	"coffer/server/servertest"
 	"coffer/store"
 	"coffer/store/kv/bolt"
 )
@@ -69,5 +70,29 @@ func TestAPassphraseIsALine(t *testing.T) {
 	p, err := server.VerifyBackup(t.Context(), plain(""), file, passphrase("four or five words"), t.TempDir(), nil)
 	if err != nil || !p.Good {
 		t.Errorf("the line does not open it: %+v, %v", p, err)
+	}
+}
+
+// TestADrillWantsABackupOfItsOwnServer: one of another, under the name of one of ours,
+// restores, and brings back nothing of ours.
+func TestADrillWantsABackupOfItsOwnServer(t *testing.T) {
+	kept := func() (*servertest.Instance, string) {
+		dir := t.TempDir()
+		in, _ := audited(t, backingUpTo(dir), func(c *server.Config) { c.Backup.Passphrase = "four or five words" })
+		if failed := runs(t, in.Operator, "backups"); failed != "" {
+			t.Fatal(failed)
+		}
+		return in, filepath.Join(dir, keptBackups(t, in.Operator).Backups[0].Name)
+	}
+	in, path := kept()
+	_, others := kept()
+	file, err := os.ReadFile(others)
+	must(t, err)
+	must(t, os.WriteFile(path, file, 0o600))
+	if failed := runs(t, in.Operator, "drill"); failed != "" {
+		t.Fatal(failed)
+	}
+	if d := keptBackups(t, in.Operator).Drill; d.Restores || !strings.Contains(*d.Reason, "another server") {
+		t.Errorf("the drill says %+v", d)
 	}
 }

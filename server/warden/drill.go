@@ -213,6 +213,13 @@ func (f *fetched) Read(b []byte) (int, error) {
 
 // examine opens the data of a backup, as restoring it would.
 func (t *trial) examine(ctx context.Context, opened *OpenedBackup) (said string, err error) {
+	now, err := t.w.instance(ctx)
+	if err != nil {
+		return "", err
+	}
+	if opened.About.Instance != now.ID.String() {
+		return "", api.Errorf(api.Invalid, "The file holds a backup of another server, and was put there under a name of ours. Look who writes there.")
+	}
 	data, check, err := t.w.c.Backups.OpenData(ctx, filepath.Dir(t.path))
 	if err != nil {
 		return "", t.unsound(err)
