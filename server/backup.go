@@ -105,7 +105,8 @@ func (s *Server) backups(d depot.Depot) warden.Backups {
 func (c BackupConfig) passphrase() func() (string, error) {
 	switch {
 	case c.Passphrase != "":
-		return func() (string, error) { return c.Passphrase, nil }
+		// Whoever restores is asked for it in a line, or reads it from a file.
+		return func() (string, error) { return strings.TrimRight(c.Passphrase, "\r\n"), nil }
 	case c.PassphraseFile != "":
 		return func() (string, error) {
 			text, err := os.ReadFile(c.PassphraseFile)

@@ -296,6 +296,12 @@ func TestRetentionAndClocks(t *testing.T) {
 	if len(k.Backups) < 4 || c.now().Sub(newest.Time) > time.Hour {
 		t.Errorf("after the jump back: %+v", k.Backups)
 	}
+	if failed := runs(t, in.Operator, "drill"); failed != "" {
+		t.Fatal(failed)
+	}
+	if d := keptBackups(t, in.Operator).Drill; *d.Name != k.Backups[1].Name {
+		t.Errorf("it tries %s, and the last one made is %s", *d.Name, k.Backups[1].Name)
+	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
 	}

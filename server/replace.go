@@ -51,35 +51,36 @@ func (s *Server) restoreHere(ctx context.Context, file io.Reader, with api.OpenB
 	if err != nil {
 		return nil, err
 	}
-	if err := s.replace(place); err != nil {
+	if restored.Aside, err = s.replace(place); err != nil {
 		return nil, explainDirectory(err, s.c.Data)
 	}
-	s.log.Info("restored", "instance", restored.Backup.Instance, "made", restored.Backup.CreatedAt, "key", restored.Fingerprint)
+	s.log.Info("restored", "instance", restored.Backup.Instance, "made", restored.Backup.CreatedAt, "key", restored.Fingerprint, "aside", restored.Aside)
 	return restored, nil
 }
 
 // replace closes the instance, has its data replaced, and opens it again. Requests
-// wait meanwhile, for as long as a start takes.
-func (s *Server) replace(place *datadir.Restore) error {
+// wait meanwhile, for as long as a start takes. It returns where a key file went that
+// was in the way.
+func (s *Server) replace(place *datadir.Restore) (aside string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.jobs.Close()
-	err := s.warden.Close()
+	err = s.warden.Close()
 	if s.warden.State() != api.StateUninitialized {
 		err = errors.Join(err, errSetUp())
 	}
 	if err = errors.Join(err, s.store.Close()); err == nil {
-		_, err = place.Commit(time.Now(), false)
+		aside, err = place.Commit(time.Now(), false)
 	}
 	place.Abandon()
 	if failed := s.open(); failed != nil {
 		// There is nothing to go on with: the process ends, and its next start says
 		// why or goes on.
 		s.broken <- failed
-		return errors.Join(err, failed)
+		return "", errors.Join(err, failed)
 	}
 	if s.serving {
 		s.jobs.Start()
 	}
-	return err
+	return aside, err
 }

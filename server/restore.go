@@ -40,6 +40,8 @@ func RestorePending(data string) bool { return datadir.Pending(data) }
 
 func explainDirectory(err error, dir string) error {
 	switch {
+	case errors.Is(err, datadir.ErrUnfinished):
+		return api.Errorf(api.Unavailable, "The backup is restored and could not be moved into its place in %s (%v). Mend that: the next start of the server or coffer restore finishes it.", dir, err)
 	case errors.Is(err, datadir.ErrBusy):
 		return api.Errorf(api.Conflict, "A backup is being restored into %s by another process. Wait until it is done.", dir)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, kv.ErrFull):
@@ -196,6 +198,9 @@ type RestoreOptions struct {
 
 	Progress func(done, total int64)
 
+	// Found is told what became of a restore that was cut short before.
+	Found func(text string)
+
 	// Ready is called when everything is prepared and nothing was changed: the last
 	// moment to show a new recovery key.
 	Ready func(*api.Restored) error
@@ -210,6 +215,9 @@ func Restore(ctx context.Context, cfg Config, file io.Reader, o RestoreOptions) 
 		return nil, explainDirectory(err, cfg.Data)
 	}
 	defer place.Abandon()
+	if text := place.Recovered().String(); text != "" && o.Found != nil {
+		o.Found(text)
+	}
 	old, keep, err := holdOld(ctx, cfg, o)
 	if err != nil {
 		return nil, explainDirectory(err, cfg.Data)

@@ -275,6 +275,82 @@ func TestWhatUnsealsHereStays(t *testing.T) {
 	}
 }
 
+// TestAKeyFileBesideTheDataIsNotLost restores where a key file is and no data: one
+// that opens them stays in use, and another one is moved aside.
+func TestAKeyFileBesideTheDataIsNotLost(t *testing.T) {
+	in := lived(t)
+	file, _ := backedUp(t, in.Operator, api.NewBackup{})
+	in.Stop()
+	own, err := os.ReadFile(in.KeyFile())
+	must(t, err)
+	must(t, os.Remove(in.KeyFile()))
+	other, err := os.ReadFile(servertest.New(t).KeyFile())
+	must(t, err)
+	for name, text := range map[string][]byte{"its own": own, "another": other} {
+		data := t.TempDir()
+		path := filepath.Join(data, "coffer.key")
+		must(t, os.WriteFile(path, text, 0o600))
+		r, err := server.Restore(t.Context(), plain(data), bytes.NewReader(file), server.RestoreOptions{With: key(in.Recovery)})
+		must(t, err)
+		if r.NewKeyFile != (name == "another") || r.KeyFile != path {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if r.NewKeyFile {
+			path = filepath.Join(r.Aside, "coffer.key")
+		}
+		if left, err := os.ReadFile(path); !bytes.Equal(left, text) {
+			t.Errorf("%s is gone: %v", name, err)
+		}
+	}
+}
+
+// TestAPassphraseThatCannotBeReadBecomesNoKeyFile: where a passphrase is configured, a
+// key file beside the data would make the server weaker than somebody wanted it.
+func TestAPassphraseThatCannotBeReadBecomesNoKeyFile(t *testing.T) {
+	in := lived(t)
+	words := api.NewSecret("four or five words")
+	byWords, _ := backedUp(t, in.Operator, api.NewBackup{Passphrase: &words})
+	byKeys, _ := backedUp(t, in.Operator, api.NewBackup{})
+	in.Stop()
+	must(t, os.Remove(in.KeyFile()))
+	for name, file := range map[string][]byte{"with a passphrase": byWords, "with the recovery key": byKeys} {
+		c := plain(filepath.Join(t.TempDir(), "data"))
+		c.Unseal.PassphraseFile = filepath.Join(t.TempDir(), "pass")
+		o := server.RestoreOptions{With: key(in.Recovery)}
+		if name == "with a passphrase" {
+			o.With = passphrase("four or five words")
+		}
+		for _, what := range []string{"missing", "empty"} {
+			if what == "empty" {
+				must(t, os.WriteFile(c.Unseal.PassphraseFile, []byte("\n"), 0o600))
+			}
+			_, err := server.Restore(t.Context(), c, bytes.NewReader(file), o)
+			if api.CodeOf(err) != api.Invalid || !strings.Contains(err.Error(), c.Unseal.PassphraseFile) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+			if _, err := os.Stat(c.Data); err == nil {
+				t.Errorf("%s, %s: something was restored", name, what)
+			}
+		}
+	}
+}
+
+// TestARestoreSaysWhatItFound of one that was cut short, also when it then refuses.
+func TestARestoreSaysWhatItFound(t *testing.T) {
+	for name, says := range map[string]string{"restore.tmp": "is undone", "restore.ready": "is finished now"} {
+		data, said := t.TempDir(), ""
+		must(t, os.Mkdir(filepath.Join(data, name), 0o700))
+		must(t, os.WriteFile(filepath.Join(data, name, server.DataFile), []byte("of before"), 0o600))
+		o := server.RestoreOptions{With: key("none"), Found: func(text string) { said += text }}
+		if _, err := server.Restore(t.Context(), plain(data), strings.NewReader(""), o); err == nil {
+			t.Errorf("%s: nothing was restored", name)
+		}
+		if !strings.Contains(said, says) {
+			t.Errorf("%s: it says %q", name, said)
+		}
+	}
+}
+
 func TestARestoreOverSomethingIsRefused(t *testing.T) {
 	in := lived(t)
 	file, _ := backedUp(t, in.Operator, api.NewBackup{})

@@ -183,6 +183,7 @@ func runRestore(ctx context.Context, name string, o restoreOptions, s *settings,
 	show, stop := out.measuring("Restoring", 0)
 	opts := server.RestoreOptions{
 		With: with, KeyFile: absolute(o.keyFile), NoKeyFile: o.noKeyFile, Force: o.force, AcceptFaults: o.acceptFaults,
+		Found:    func(text string) { out.note("%s", text) },
 		Progress: show, Ignore: present(name, o.keyFile, o.recoveryKeyFile, o.passphraseFile),
 		Ready: func(r *api.Restored) error {
 			stop()
@@ -247,7 +248,7 @@ func printRestored(r *api.Restored, out *console) error {
 	out.note("Restored the backup of %s into %s, up to record %d of its audit log.", when(r.Backup.CreatedAt), r.Data, r.Backup.AuditNumber)
 	out.note("Master key: %s", r.Fingerprint)
 	if r.Aside != "" {
-		out.note("The data that were there are in %s now.", r.Aside)
+		out.note("What was there is in %s now.", r.Aside)
 	}
 	switch {
 	case r.UnsealedBy == "":

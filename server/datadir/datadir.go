@@ -43,6 +43,10 @@ const (
 // ErrBusy means that a restore into the directory is under way.
 var ErrBusy = errors.New("a restore into this directory is under way")
 
+// ErrUnfinished means that what was restored is complete and could not be moved into its
+// place. The next one who looks at the directory goes on with it.
+var ErrUnfinished = errors.New("what was restored could not be moved into its place")
+
 // A process that works on these holds a lock on the directory; it ends with the
 // process.
 
@@ -159,8 +163,9 @@ func (r *Restore) Abandon() {
 
 // Commit puts the new files in the place of what is there. Unless keep is false,
 // what is there goes into a directory aside, which it returns the path of, "" if
-// there was nothing. When it fails after the point of no return, the next one who
-// looks at the directory goes on with it.
+// there was nothing. A key file that would be overwritten goes there in any case:
+// what it opens may be elsewhere. When it fails after the point of no return, its error
+// is [ErrUnfinished].
 func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 	defer r.Abandon()
 	entries, err := os.ReadDir(r.Place())
@@ -174,7 +179,7 @@ func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 			}
 		}
 	}
-	if keep {
+	if keep || both(r.dir, r.Place(), KeyFile) {
 		name, err := freeName(r.dir, asideDir+now.UTC().Format("20060102T150405Z"))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(r.Place(), asideName), []byte(name), 0o600)
@@ -189,10 +194,22 @@ func (r *Restore) Commit(now time.Time, keep bool) (aside string, err error) {
 	if err := os.Rename(r.Place(), filepath.Join(r.dir, complete)); err != nil {
 		return "", err
 	}
-	if err := syncDir(r.dir); err != nil {
-		return "", err
+	if err = syncDir(r.dir); err == nil {
+		aside, err = finish(r.dir)
 	}
-	return finish(r.dir)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnfinished, err)
+	}
+	return aside, nil
+}
+
+// both reports whether a file is in two directories.
+func both(one, other, file string) bool {
+	_, err := os.Lstat(filepath.Join(one, file))
+	if err == nil {
+		_, err = os.Lstat(filepath.Join(other, file))
+	}
+	return err == nil
 }
 
 func freeName(dir, name string) (string, error) {

@@ -61,6 +61,9 @@ func TestARestoreTakesThePlaceOfWhatWasThere(t *testing.T) {
 			DataFile: "new", KeyFile: "old key", "config.yaml": "mine", asideHere + "/" + DataFile: "old",
 			asideHere + "/" + DataFile + ".schema-1": "older",
 		}, true, asideHere},
+		"a key is kept all the same": {map[string]string{KeyFile: "old key"}, map[string]string{DataFile: "new", KeyFile: "new key"}, map[string]string{
+			DataFile: "new", KeyFile: "new key", asideHere + "/" + KeyFile: "old key",
+		}, false, asideHere},
 		"not kept": {old, map[string]string{DataFile: "new", "scratch": "x"}, map[string]string{DataFile: "new", DataFile + ".schema-1": "older", KeyFile: "old key", "config.yaml": "mine"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +88,33 @@ func TestARestoreTakesThePlaceOfWhatWasThere(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestAFailureBehindThePointOfNoReturnSaysSo: whoever starts a server then gets what was
+// restored.
+func TestAFailureBehindThePointOfNoReturnSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	inTheWay := map[string]string{DataFile + "/x": "a file cannot take the place of a directory"}
+	put(t, dir, inTheWay)
+	r, err := Begin(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, r.Place(), map[string]string{DataFile: "new"})
+	if _, err := r.Commit(now, false); !errors.Is(err, ErrUnfinished) || !Pending(dir) {
+		t.Errorf("%v, pending: %v", err, Pending(dir))
+	}
+	if err := os.RemoveAll(filepath.Join(dir, DataFile)); err != nil {
+		t.Fatal(err)
+	}
+	found, release, err := Recover(dir)
+	if err != nil || !found.Finished {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	release()
+	if diff := cmp.Diff(map[string]string{DataFile: "new"}, tree(t, dir)); diff != "" {
+		t.Error(diff)
 	}
 }
 

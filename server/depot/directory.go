@@ -26,7 +26,11 @@ func (d *directory) Check(_ context.Context, instance string) error {
 	err := d.exists()
 	if err == nil {
 		path := filepath.Join(d.path, checkName(instance)+partial)
-		err = os.WriteFile(path, []byte("coffer looks whether it may write here\n"), 0o600)
+		var f *os.File
+		if f, err = create(path); err == nil {
+			_, err = f.WriteString("coffer looks whether it may write here\n")
+			err = errors.Join(err, f.Close())
+		}
 		if gone := os.Remove(path); err == nil {
 			err = gone
 		}
@@ -39,7 +43,7 @@ func (d *directory) Put(ctx context.Context, name Name, r io.Reader) (int64, err
 		return 0, d.explain("write to", err)
 	}
 	whole := filepath.Join(d.path, name.String())
-	f, err := os.OpenFile(whole+partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := create(whole + partial)
 	if err != nil {
 		return 0, d.explain("write to", err)
 	}
@@ -55,6 +59,15 @@ func (d *directory) Put(ctx context.Context, name Name, r io.Reader) (int64, err
 		return n, d.explain("write to", err)
 	}
 	return n, nil
+}
+
+// create makes a file in the place of what an earlier one left. Where others write
+// too, that may be a link, and what it leads to is not ours to write over.
+func create(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // syncDir makes a new name durable, where the system knows such a thing.

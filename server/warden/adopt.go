@@ -106,6 +106,9 @@ func (d *adopting) keep() error {
 		case d.KeyFile != "" && opensHere(*m, d.KeyFile):
 			m.Path = d.KeyFile
 			d.put = append(d.put, *m)
+		case opensHere(*m, d.Start.NewKeyFile): // beside the data, which have moved
+			m.Path = d.Start.NewKeyFile
+			d.put = append(d.put, *m)
 		default:
 			gone = append(gone, i)
 			continue
@@ -170,6 +173,9 @@ func opensHere(m store.Method, path string) bool {
 // newKeyFile adds a key file as a way to a master key. It takes the key of a file
 // that the server here is configured with; otherwise it makes one beside the data.
 func (d *adopting) newKeyFile(master *crypto.Master) error {
+	if err := d.readable(); err != nil {
+		return err
+	}
 	path, written := d.Start.NewKeyFile, d.Staged
 	if d.Start.KeyFile != "" {
 		path, written = d.Start.KeyFile, d.Start.KeyFile
@@ -184,6 +190,22 @@ func (d *adopting) newKeyFile(master *crypto.Master) error {
 	d.keys.under.Load().vouch(&m)
 	d.put = append(d.put, m)
 	d.out.UnsealedBy, d.out.KeyFile, d.out.NewKeyFile = api.MethodKeyFile, m.Path, true
+	return nil
+}
+
+// readable wants what the server here is configured with to be there: a key file in its
+// place would be weaker than somebody wanted it.
+func (d *adopting) readable() error {
+	for _, source := range d.Start.Sources {
+		text, err := source.Read()
+		if err == nil && len(text) == 0 {
+			err = errors.New("it is empty")
+		}
+		clear(text)
+		if err != nil {
+			return api.Errorf(api.Invalid, "%s cannot be read (%v), so the server would get a key file beside its data instead. Nothing was changed. Mend that, or take it out of the configuration.", source.Name, err)
+		}
+	}
 	return nil
 }
 

@@ -141,6 +141,10 @@ func (b *backingUp) byKeys() error {
 			add(m.Kind, m.Fingerprint, m.Recipient)
 		}
 	}
+	if len(to) == 1 {
+		// The master key itself is in nobody's hands.
+		return api.Errorf(api.Unavailable, "Nobody could open the backup: there is no recovery key, no key file and no shares. Add a recovery key: coffer unseal-method add recovery. Or protect backups with a passphrase: --passphrase-file, or backup.passphrase_file.")
+	}
 	if b.instance.BackupRecipient != "" {
 		fingerprint, err := crypto.RecipientFingerprint(b.instance.BackupRecipient)
 		if err != nil {

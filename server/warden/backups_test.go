@@ -166,6 +166,31 @@ func TestAnInstanceOfBefore(t *testing.T) {
 	}
 }
 
+// TestABackupThatNobodyOpensIsNone has the ways to unseal taken away whose keys open
+// backups: a passphrase unseals and opens no backup, and the master key itself is in
+// nobody's hands.
+func TestABackupThatNobodyOpensIsNone(t *testing.T) {
+	h, w := backedUpHouse(t)
+	st, err := store.Open(t.Context(), h.db)
+	must(t, err)
+	must(t, st.Update(t.Context(), func(tx store.Tx) error {
+		methods, err := tx.Methods()
+		for _, m := range methods {
+			err = errors.Join(err, tx.DeleteMethod(m.ID))
+		}
+		return errors.Join(err, tx.PutMethod(store.Method{ID: store.ID{9}, Kind: api.MethodPassphrase, File: []byte("wrapped")}))
+	}))
+	begun := func(api.Backup) (io.Writer, error) { return io.Discard, nil }
+	_, err = w.WriteBackup(t.Context(), api.NewBackup{}, begun)
+	if api.CodeOf(err) != api.Unavailable || !strings.Contains(err.Error(), "coffer unseal-method add recovery") {
+		t.Errorf("by keys that nobody has: %v", err)
+	}
+	words := api.NewSecret("four or five words")
+	if _, err := w.WriteBackup(t.Context(), api.NewBackup{Passphrase: &words}, begun); err != nil {
+		t.Errorf("by a passphrase of its own: %v", err)
+	}
+}
+
 // TestBackupsWaitForEachOther, because each needs as much room as the data, and give
 // up with their context.
 func TestBackupsWaitForEachOther(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"coffer/server/api"
@@ -109,7 +110,7 @@ func (w *Warden) tryNewest(ctx context.Context, d depot.Depot) (name, said strin
 	if len(all) == 0 {
 		return "", "", api.Errorf(api.Conflict, "There is no backup in %s to try.", d.Where())
 	}
-	newest := all[len(all)-1].Name
+	newest := lastMade(all, w.now())
 	w.cleanScratch()
 	dir, err := os.MkdirTemp(w.c.Backups.Scratch, scratch)
 	if err != nil {
@@ -122,6 +123,17 @@ func (w *Warden) tryNewest(ctx context.Context, d depot.Depot) (name, said strin
 		said, err = t.examine(ctx, opened)
 	}
 	return newest.String(), said, err
+}
+
+// lastMade is the newest of some backups. One that seems to come from the future,
+// because a clock was wrong, would be tried for ever in the place of those made since.
+func lastMade(all []depot.Object, now time.Time) depot.Name {
+	for _, o := range slices.Backward(all) {
+		if !o.Name.At.After(now) {
+			return o.Name
+		}
+	}
+	return all[len(all)-1].Name
 }
 
 // cleanScratch removes what a drill left that was killed.
@@ -239,15 +251,15 @@ func (t *trial) prove(ctx context.Context, opened *OpenedBackup, data *store.Sto
 // replaced since, that is as it should be, and the rest was found in order; the next
 // backup can be tried whole again.
 func (t *trial) replacedKeys(ctx context.Context, opened *OpenedBackup, err error) (string, error) {
+	if api.CodeOf(err) != api.Internal || ctx.Err() != nil {
+		return "", err // not about keys: a header that contradicts the data, say
+	}
 	now, failed := t.w.instance(ctx)
 	if failed == nil && now.Fingerprint != opened.About.Fingerprint {
 		return "the data, but no values, because the keys were replaced since", nil
 	}
 	if errors.Is(err, errHalfReplaced) {
 		return "the data, but no values, because the keys were being replaced when it was made", nil
-	}
-	if api.CodeOf(err) != api.Internal {
-		return "", err
 	}
 	return "", api.Errorf(api.Invalid, "The keys of the instance do not open the backup: %v.", err)
 }
