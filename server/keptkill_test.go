@@ -43,7 +43,7 @@ func TestAKilledBackupOrDrill(t *testing.T) {
 		transport, err := server.DialOperator(data)
 		must(t, err)
 		op := &client.Client{URL: "http://operator", Transport: transport}
-		stop := time.AfterFunc(time.Duration(rand.IntN(1200))*time.Millisecond, c.kill)
+		stop := time.AfterFunc(time.Duration(rand.IntN(1200))*time.Millisecond, func() { _ = c.cmd.Process.Kill() })
 		for err == nil {
 			if _, err = op.RunJob(t.Context(), "backups"); err == nil {
 				_, err = op.RunJob(t.Context(), "drill")

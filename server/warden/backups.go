@@ -133,7 +133,7 @@ func (b *backingUp) byKeys() error {
 		}
 	}
 	add(api.BackupByMaster, b.instance.Fingerprint, b.instance.Recipient)
-	master := len(to)
+	masters := len(to)
 	for _, m := range b.methods {
 		if m.Kind == api.MethodRecovery && m.Recipient == "" {
 			return api.Errorf(api.Unavailable, "The recovery key %s was made by an earlier version, which did not keep what a backup needs. Unseal once with that key, then try again: coffer unseal --recovery-key-file FILE.", m.Fingerprint)
@@ -142,7 +142,7 @@ func (b *backingUp) byKeys() error {
 			add(m.Kind, m.Fingerprint, m.Recipient)
 		}
 	}
-	if len(to) == master {
+	if len(to) == masters {
 		// The master key itself is in nobody's hands.
 		return api.Errorf(api.Unavailable, "Nobody could open the backup: there is no recovery key, no key file and no shares. Add a recovery key: coffer unseal-method add recovery. Or protect backups with a passphrase: --passphrase-file, or backup.passphrase_file.")
 	}
