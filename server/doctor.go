@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"coffer/server/api"
+	"coffer/server/depot"
 )
 
 // examiner looks at one area of the setup. One that has others asked over the
@@ -61,8 +62,8 @@ func (s *Server) facts(ctx context.Context) *api.Facts {
 		f.Fingerprint = s.certificates.Fingerprint()
 		f.StartedAt = new(api.At(s.started))
 	}
-	if free, err := freeDisk(s.c.Data); err == nil {
-		f.FreeBytes = &free
+	if free, known := depot.Free(s.c.Data); known {
+		f.FreeBytes = new(int64(free))
 	}
 	if seen, err := s.warden.Figures(ctx); err == nil {
 		f.AuditRecords, f.AutoSyncs = seen.Recorded, seen.Links.Auto

@@ -11,6 +11,7 @@ import (
 	"runtime"
 
 	"coffer/server/api"
+	"coffer/server/depot"
 )
 
 // Room below which writing is about to fail.
@@ -119,10 +120,11 @@ func (s *Server) examineDisk(context.Context) []api.Diagnosis {
 // examineRoom looks at the room on the disk: for writing, and for a second data file,
 // which backups and compaction write.
 func examineRoom(c Config) []api.Diagnosis {
-	free, err := freeDisk(c.Data)
-	if err != nil {
+	room, known := depot.Free(c.Data)
+	if !known {
 		return nil
 	}
+	free := int64(room)
 	size := int64(0)
 	if info, err := os.Stat(filepath.Join(c.Data, DataFile)); err == nil {
 		size = info.Size()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"coffer/server/api"
+	"coffer/server/depot"
 	"coffer/server/metrics"
 )
 
@@ -54,7 +55,7 @@ func (s *Server) measureServer(p *metrics.Page) {
 
 func (s *Server) measureData(p *metrics.Page) {
 	p.Gauge("coffer_data_file_bytes", "Size of the data file.", float64(s.db.Size()))
-	if free, err := freeDisk(s.c.Data); err == nil {
+	if free, known := depot.Free(s.c.Data); known {
 		p.Gauge("coffer_disk_free_bytes", "Room that is left where the data file is.", float64(free))
 	}
 	st := s.db.Stats()
