@@ -13,10 +13,16 @@ import (
 	"coffer/server/servertest"
 )
 
-// scrape asks for a page, with a token unless that is empty.
+// scrape asks for the metrics, with a token unless that is empty.
 func scrape(t *testing.T, url, token string, through http.RoundTripper) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
+	return fetch(t, url+"/metrics", token, through)
+}
+
+// fetch asks for a page, with a token unless that is empty.
+func fetch(t *testing.T, url, token string, through http.RoundTripper) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
