@@ -24,17 +24,7 @@ it would only make them begin again. Use coffer status to be told of that.
 
 Exit codes: 0 it answers, 5 it does not.`,
 		Args: args(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := loadSettings(cmd.Flags(), a.env)
-			if err != nil {
-				return err
-			}
-			c, err := dialOperator(s)
-			if err != nil {
-				return err
-			}
-			return runHealth(cmd.Context(), c, a.out)
-		},
+		RunE: a.atSocket(runHealth),
 	}
 	settingFlags(cmd.Flags(), "data")
 	return cmd

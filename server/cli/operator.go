@@ -114,6 +114,21 @@ func mustHaveData(dir string) error {
 	return err
 }
 
+// atSocket runs a command with a client for the server that runs on the data directory.
+func (a *app) atSocket(run func(context.Context, *client.Client, *console) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		s, err := loadSettings(cmd.Flags(), a.env)
+		if err != nil {
+			return err
+		}
+		c, err := dialOperator(s)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), c, a.out)
+	}
+}
+
 // mustServe wants data that was opened in this process to be unsealed.
 func mustServe(ctx context.Context, dir string, c *client.Client) error {
 	st, err := c.Status(ctx)

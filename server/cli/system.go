@@ -179,17 +179,7 @@ func newSeal(a *app) *cobra.Command {
 		Long: `Seal the running server at once: the keys leave its memory, and nobody reads or
 writes until it is unsealed.`,
 		Args: args(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := loadSettings(cmd.Flags(), a.env)
-			if err != nil {
-				return err
-			}
-			c, err := dialOperator(s)
-			if err != nil {
-				return err
-			}
-			return runSeal(cmd.Context(), c, a.out)
-		},
+		RunE: a.atSocket(runSeal),
 	}
 	settingFlags(cmd.Flags(), "data")
 	return cmd
